@@ -25,6 +25,7 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.data.capacity import (
     LARGEST,
     NO_ROOM,
+    PARTS,
     START_CAPACITY,
     START_CHARACTERS,
     FullError,
@@ -289,7 +290,7 @@ class Programs:
             again = partial(self.compile, rounds=rounds)
             recompile = Recompile(again, replace(call, arrays={}, mapped={}), varying, room, remember, decisions)
             try:
-                with using_capacity(room.elements, limit, room.characters):
+                with using_capacity(room, limit):
                     return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
                 larger = next_rooms(room, full.needed, limit)
@@ -324,15 +325,16 @@ def _first_room(call: Arguments, needed: Room, limit: int | None, repeats: bool)
     """
     if is_tracing(call.arrays) or not (repeats or limit is None):
         most = START_CAPACITY if limit is None else rounded(limit)
-        return Room(most, most if limit else START_CHARACTERS)
-    start, most = _told(call) if repeats else Room(START_CAPACITY, START_CHARACTERS), rounded(limit or LARGEST)
-    return needed.joined(Room(min(start.elements, most), min(start.characters, most)))
+        return Room(most, most if limit else START_CHARACTERS, most)
+    start = _told(call) if repeats else Room(START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+    return needed.joined(start.within(rounded(limit or LARGEST)))
 
 
 def _told(call: Arguments) -> Room:
     """The room that the arguments of a call tell; those of packed objects tell none."""
     values = (jax.tree.unflatten(type_.tree, type_.leaves) for type_ in call.types.values())
-    return Room(first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0)), START_CHARACTERS)
+    elements = first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0))
+    return Room(elements, START_CHARACTERS, START_CAPACITY)
 
 
 def _rounds(call: Arguments, options: Options) -> int | None:
@@ -351,8 +353,8 @@ def _rounds(call: Arguments, options: Options) -> int | None:
 
 def _always_full(needed: Room, limit: int | None) -> UsageError:
     """The error for a container that is known to need more room than it may have."""
-    most = max(needed.elements, needed.characters)
-    what, parts = ("a list, dict or set", "elements") if needed.elements == most else ("a text", "characters")
+    most = max(needed.parts)
+    what, parts = PARTS[needed.parts.index(most)]
     if limit is None:
         title = f"{what} needs room for {most:,} {parts}, and {LARGEST:,} are the most that it can have"
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")

@@ -15,7 +15,7 @@ import numpy as np
 
 from pcbatch.compiler.program import Program
 from pcbatch.data.capacity import LARGEST, NO_ROOM, START_CAPACITY, Room, next_rooms, rounded
-from pcbatch.data.checks import CHARACTERS
+from pcbatch.data.checks import CAPACITY, room_of
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir import message as messages
@@ -66,9 +66,9 @@ def _first(program: Program, run: Run) -> tuple[Program, RawResult]:
     except TooLargeError:
         # What runs of fewer lanes have needed may be too much for more of them.
         start = min(START_CAPACITY, limit_of(program.options))
-        if max(program.room.elements, program.room.characters) <= start:
+        if max(program.room.parts) <= start:
             raise
-        program = program.recompile.with_room(Room(min(program.room.elements, start), start))
+        program = program.recompile.with_room(Room(min(program.room.elements, start), start, start))
         return program, run(program)
 
 
@@ -103,7 +103,7 @@ def _has_nested(program: Program) -> bool:
 
 def may_grow(program: Program) -> bool:
     """Return whether containers of a program may get more room, as far as options tell."""
-    return program.may_be_full and min(program.room.elements, program.room.characters) < limit_of(program.options)
+    return program.may_be_full and min(program.room.parts) < limit_of(program.options)
 
 
 def lanes_full(program: Program, raw: RawResult) -> Room:
@@ -121,5 +121,5 @@ def lanes_full(program: Program, raw: RawResult) -> Room:
         needed = 1
         for name in () if fail is None else messages.variables(fail.message):
             needed = max(needed, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
-        most = most.joined(Room(0, needed) if fail is not None and fail.name == CHARACTERS else Room(needed, 0))
+        most = most.joined(room_of(CAPACITY if fail is None else fail.name, needed))
     return most

@@ -24,7 +24,7 @@ import numpy as np
 from jax.extend.core.primitives import convert_element_type_p
 from jax.interpreters import ad, batching, mlir
 
-from pcbatch.data.capacity import capacity, characters
+from pcbatch.data.capacity import capacities
 from pcbatch.data.checks import collecting, rules
 from pcbatch.data.origins import noting_more
 from pcbatch.data.values import Value
@@ -87,7 +87,7 @@ def _kept_for(
         return []
     given = tuple(map(jax.typeof, leaves))
     results = None if types is None else tuple((type_.dtype, type_.weak_type) for type_ in types)
-    around = (settings(), rules(), capacity(), capacity(grows=False), characters())
+    around = (settings(), rules(), capacities())
     try:
         return _list_for((code, tree, given, results, around))
     except TypeError:  # the structure of the operands holds what has no hash

@@ -1,14 +1,16 @@
-"""The room of new containers: the capacity of a list, dict or set of a lane in elements, and of a text in characters.
+"""The room of new containers: the capacity of a list, dict or set of a lane in elements, of a text in characters, and
+of the heap in records of a class.
 
 It belongs to the program. Where a lane needs more, the run is repeated by a program with more, of what was full: a set
-of thousands of words has room for thousands, and each word for some characters. Lists that are made of others at once
-(by a comprehension or `+`) seldom have more elements than these, so they may begin with the room of the lists among the
-arguments; what gets its elements one by one begins with `START_CAPACITY` at least, and so do texts.
+of thousands of words has room for thousands, and each word for some characters; a tree of thousands of nodes has short
+lists of children. Lists that are made of others at once (by a comprehension or `+`) seldom have more elements than
+these, so they may begin with the room of the lists among the arguments; what gets its elements one by one begins with
+`START_CAPACITY` at least, and so do texts and the heap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -24,27 +26,47 @@ LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 NESTED_FACTORS = (2, 1)  # the same for containers in containers, whose room is the square of it
+HEAP_FACTORS = (8, 4, 2, 1)  # the same for the heap, unless records hold containers
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The room that a program has in its containers, or that lanes need in them, 0 for what was not too small."""
+    """The room that a program has in its containers, or that lanes need in them, 0 for what was not too small.
 
-    elements: int
-    characters: int
+    Attributes:
+        elements: of a list, dict or set.
+        characters: of a text.
+        records: of a class of objects made in a lane.
+    """
+
+    elements: int = 0
+    characters: int = 0
+    records: int = 0
 
     def joined(self, other: Room) -> Room:
         """Return the room that has both."""
-        return Room(max(self.elements, other.elements), max(self.characters, other.characters))
+        return Room(*map(max, self.parts, other.parts))
+
+    def within(self, limit: int) -> Room:
+        """Return the room with at most so much of each."""
+        return Room(*(min(part, limit) for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[int, int, int]:
+        return self.elements, self.characters, self.records
 
     def __bool__(self) -> bool:
-        return bool(self.elements or self.characters)
+        return any(self.parts)
 
 
-NO_ROOM = Room(0, 0)
+NO_ROOM = Room()
+PARTS = (("a list, dict or set", "elements"), ("a text", "characters"), ("a class", "objects"))
+"""The parts of a room, in words: what has it, and of what."""
 
-_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS)
-_capacity: ContextVar[tuple[int, int, int]] = ContextVar("pcbatch_capacity", default=_START)
+Capacities = tuple[int, int, int, int]  # of lists made of others, of what grows, of texts, and of the heap
+
+_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+_capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
@@ -57,9 +79,9 @@ class RoomError(BaseException):  # no error of the program, and no `except Excep
 class FullError(RoomError):
     """A container is known, while compiling, to need more room than it has."""
 
-    def __init__(self, elements: int = 0, characters: int = 0) -> None:
-        super().__init__(f"a container needs room for {elements} elements, or a text for {characters} characters")
-        self.needed = Room(elements, characters)
+    def __init__(self, needed: Room) -> None:
+        super().__init__(f"a container needs {needed}")
+        self.needed = needed
 
 
 class NestedError(RoomError):
@@ -89,13 +111,24 @@ def characters() -> int:
     return _capacity.get()[2]
 
 
-def using_capacity(elements: int, limit: int = 0, characters: int = 0) -> AbstractContextManager[None]:
-    """Give new containers room for this many elements, and texts for so many characters, within the context.
+def records() -> int:
+    """Return the number of records of a class that the heap of the program being compiled has room for."""
+    return _capacity.get()[3]
 
-    Those that grow, and texts, have room for as many as runs begin with, up to `limit`.
+
+def capacities() -> Capacities:
+    """Return all that the types of new containers of the program being compiled depend on."""
+    return _capacity.get()
+
+
+def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
+    """Give new containers this room within the context; texts and the heap that of lists where it has none for them.
+
+    Those that grow, texts and the heap have room for as many as runs begin with, up to `limit`.
     """
-    start, text = min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
-    return setting(_capacity, (elements, max(elements, start), max(characters or elements, text)))
+    elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
+    longest, heap = (part or elements for part in (room.characters, room.records))
+    return setting(_capacity, (elements, max(elements, start), max(longest, text), max(heap, start)))
 
 
 @contextmanager
@@ -104,15 +137,15 @@ def of_lanes_alone(limit: int) -> Iterator[None]:
 
     One that is inside of another is moved with it, all its room: NestedError is raised there.
     """
-    elements, grows, text = _capacity.get()
-    larger, longer = (max(room, min(ALONE_CAPACITY, limit)) for room in (grows, text))
-    with setting(_capacity, (elements, larger, longer)), setting(_alone, grows < larger == ALONE_CAPACITY):
+    elements, *others = _capacity.get()
+    larger, longer, heap = (max(room, min(ALONE_CAPACITY, limit)) for room in others)
+    with setting(_capacity, (elements, larger, longer, heap)), setting(_alone, others[0] < larger == ALONE_CAPACITY):
         yield
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    return using_capacity(capacity(grows=False), characters=characters())
+    return using_capacity(Room(capacity(grows=False), characters(), records()))
 
 
 def first_capacity(longest: int) -> int:
@@ -120,33 +153,38 @@ def first_capacity(longest: int) -> int:
     return min(max(rounded(longest), LEAST_CAPACITY), START_CAPACITY) if longest else START_CAPACITY
 
 
-def next_capacities(elements: int, needed: int, limit: int, nested: bool = False) -> tuple[int, ...]:
+def next_capacities(elements: int, needed: int, limit: int, factors: Sequence[int] = FACTORS) -> tuple[int, ...]:
     """Return the capacities that may follow one of this many elements, the best first; none if it may not grow.
 
     Args:
         elements: the capacity that was too small.
         needed: the largest number of elements that lanes are known to need.
         limit: the largest capacity.
-        nested: whether there are containers in others.
+        factors: by how much it may grow, the best first.
     """
     grown = max(elements, min(START_CAPACITY, limit))  # what containers that grow had room for
     if elements < grown and needed <= grown:
         return (grown,)
-    wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in (NESTED_FACTORS if nested else FACTORS)]
+    wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in factors]
     return tuple(dict.fromkeys(capacity for capacity in wanted if capacity > elements))
 
 
 def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tuple[Room, ...]:
     """Return the rooms that may follow one, the best first; none if what was too small may not grow.
 
-    The arguments are those of `next_capacities`; what is `needed` is 0 where there was room.
+    The arguments are those of `next_capacities`, and whether there are containers in others; what is `needed` is 0
+    where there was room.
     """
-    elements = next_capacities(room.elements, needed.elements, limit, nested) if needed.elements else (room.elements,)
-    texts = next_capacities(room.characters, needed.characters, limit) if needed.characters else (room.characters,)
-    if not elements or not texts:
+    factors = (NESTED_FACTORS, FACTORS, FACTORS) if nested else (FACTORS, FACTORS, HEAP_FACTORS)
+    choices = [
+        next_capacities(has, needs, limit, grows) if needs else (has,)
+        for has, needs, grows in zip(room.parts, needed.parts, factors, strict=True)
+    ]
+    if not all(choices):
         return ()
     # What has no more to choose from stays at its last choice.
-    return tuple(Room(n or elements[-1], m or texts[-1]) for n, m in zip_longest(elements, texts))
+    last = [choice[-1] for choice in choices]
+    return tuple(Room(*(n or m for n, m in zip(part, last, strict=True))) for part in zip_longest(*choices))
 
 
 def rounded(elements: int) -> int:

@@ -24,11 +24,11 @@ import jax
 import numpy as np
 
 from pcbatch.contexts import setting
-from pcbatch.data.capacity import FullError
+from pcbatch.data.capacity import FullError, Room
 from pcbatch.data.values import Flag, Index, Value
 
-CAPACITY, CHARACTERS, LIMIT = "capacity", "characters", "limit"
-NO_EXCEPTIONS = (CAPACITY, CHARACTERS, LIMIT)
+CAPACITY, CHARACTERS, RECORDS, LIMIT = "capacity", "characters", "records", "limit"
+NO_EXCEPTIONS = (CAPACITY, CHARACTERS, RECORDS, LIMIT)
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
 Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
 
@@ -39,7 +39,7 @@ class PrimitiveCheck:
 
     Attributes:
         failed: bool[], whether the lane raises.
-        exception: the name of the exception, `CAPACITY`, `CHARACTERS` or `LIMIT`.
+        exception: the name of the exception, or one of `NO_EXCEPTIONS`.
         message: texts and scalars, in the order in which they are shown.
         argument: makes the argument of the exception where the message is no text that Python shows: a key, say.
     """
@@ -129,20 +129,30 @@ def require_room(needed: Index, capacity: int) -> None:
     Raises:
         FullError: if the number is known to be too large, with which compiling starts again.
     """
-    if isinstance(needed, int):
-        if needed > capacity:
-            raise FullError(elements=needed)
-        return
-    record(needed <= capacity, CAPACITY, (needed,))
+    _require_room(needed, capacity, CAPACITY)
 
 
 def require_characters(needed: Index, room: int) -> None:
     """Let the lane stop where a text has no room for `needed` characters, as `require_room` does for elements."""
-    if isinstance(needed, int):
-        if needed > room:
-            raise FullError(characters=needed)
-        return
-    record(needed <= room, CHARACTERS, (needed,))
+    _require_room(needed, room, CHARACTERS)
+
+
+def require_records(needed: Index, room: int) -> None:
+    """Let the lane stop where the heap has no room for `needed` records of a class, as `require_room` does."""
+    _require_room(needed, room, RECORDS)
+
+
+def _require_room(needed: Index, room: int, kind: str) -> None:
+    if not isinstance(needed, int):
+        record(needed <= room, kind, (needed,))
+    elif needed > room:
+        raise FullError(room_of(kind, needed))
+
+
+def room_of(kind: str, size: int) -> Room:
+    """Return the room of so much of what a check of this kind is about."""
+    others = {CHARACTERS: Room(characters=size), RECORDS: Room(records=size)}
+    return others.get(kind, Room(elements=size))
 
 
 def record(holds: Flag, exception: str, message: Sequence[Value], argument: Callable[[], Value] | None = None) -> None:
@@ -151,7 +161,7 @@ def record(holds: Flag, exception: str, message: Sequence[Value], argument: Call
     if checks is not None:
         checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message), argument))
     elif not isinstance(holds, jax.core.Tracer):
-        errors = {CAPACITY: "MemoryError", CHARACTERS: "MemoryError", LIMIT: "OverflowError"}
+        errors = dict.fromkeys((CAPACITY, CHARACTERS, RECORDS), "MemoryError") | {LIMIT: "OverflowError"}
         require(bool(holds), errors.get(exception, exception), *message)
 
 

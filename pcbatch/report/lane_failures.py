@@ -14,8 +14,8 @@ import numpy as np
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
-from pcbatch.data.capacity import LARGEST, NO_ROOM, Room, rounded
-from pcbatch.data.checks import CHARACTERS
+from pcbatch.data.capacity import LARGEST, NO_ROOM, PARTS, Room, rounded
+from pcbatch.data.checks import CAPACITY, room_of
 from pcbatch.data.functions.links import GIVEN_ONCE, ONE_PART
 from pcbatch.data.mappings.entries import TOO_LARGE
 from pcbatch.data.sequences.list_reductions import SET_ORDER
@@ -168,13 +168,12 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 
 
 def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
-    """The diagnostics of lanes of which a container was full: lists, dicts and sets, and texts."""
+    """The diagnostics of lanes of which something was full, one for each part of the room."""
     fails = {lane: report.locate(lane).fail for lane in lanes}
-    texts = [lane for lane, fail in fails.items() if fail is not None and fail.name == CHARACTERS]
-    if others := [lane for lane in lanes if lane not in texts]:
-        yield _container_full(report, others, "a list, dict or set", report.room.elements, "elements")
-    if texts:
-        yield _container_full(report, texts, "a text", report.room.characters, "characters")
+    rooms = {lane: room_of(CAPACITY if fail is None else fail.name, 1) for lane, fail in fails.items()}
+    for part, (what, parts) in enumerate(PARTS):
+        if some := [lane for lane in lanes if rooms[lane].parts[part]]:
+            yield _container_full(report, some, what, report.room.parts[part], parts)
 
 
 def _container_full(report: FailedRun, lanes: Sequence[int], what: str, most: int, parts: str) -> Diagnostic:
@@ -194,7 +193,7 @@ def _container_full(report: FailedRun, lanes: Sequence[int], what: str, most: in
     elif most >= LARGEST:
         help = "check that it does not grow for ever for these inputs; keep so many values in an array"
     else:
-        kinds = "texts" if parts == "characters" else "lists"
+        kinds = {"characters": "texts", "objects": "classes"}.get(parts, "lists")
         where = "inside `jit`" if report.traced else "in a run that cannot be repeated"
         notes = (
             f"{where} {kinds} have room for {most:,} {parts} and do not grow, unless `max_length` says more",

@@ -224,6 +224,7 @@ def no_path(given: str, reason: str) -> StateError:
 
 # Headers of checkpoints: what identifies a run, and the check that a program may continue it.
 
+ROOM = ("capacity", "characters", "records")  # the keys of the room of containers
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
 
@@ -234,7 +235,7 @@ def header(compiled: Program, kind: str) -> dict[str, Any]:
         compiled: the program.
         kind: "run" or "map", a key of `WHAT`.
     """
-    room = {"capacity": compiled.room.elements, "characters": compiled.room.characters}
+    room = dict(zip(ROOM, compiled.room.parts, strict=True))
     return {
         "kind": kind,
         "pcbatch": _version(),
@@ -251,8 +252,8 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     and its lanes run together if they did."""
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
-    room = Room(found.get("capacity", compiled.room.elements), found.get("characters", compiled.room.characters))
-    known = all(isinstance(n, int) and 0 < n <= limit_of(compiled.options) for n in (room.elements, room.characters))
+    room = Room(*(found.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True)))
+    known = all(isinstance(n, int) and 0 < n <= limit_of(compiled.options) for n in room.parts)
     return compiled.recompile.with_room(room) if compiled.may_be_full and known and room != compiled.room else compiled
 
 

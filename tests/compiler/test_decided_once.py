@@ -54,5 +54,5 @@ def test_an_error_is_that_of_the_program_as_it_was_written() -> None:
     with pytest.raises(pcbatch.CompileError) as plain:
         refused(jnp.array([3]))
     with pytest.raises(pcbatch.CompileError) as decided:
-        refused._programs.compile(given, room=Room(64, 32), decisions=program.recompile.decisions)
+        refused._programs.compile(given, room=Room(64, 32, 32), decisions=program.recompile.decisions)
     assert str(plain.value) == str(decided.value)

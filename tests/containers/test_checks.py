@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pcbatch
-from pcbatch.data.capacity import next_capacities
+from pcbatch.data.capacity import NESTED_FACTORS, next_capacities
 from pcbatch.data.checks import require
 from pcbatch.ir.ops import Branch, Check
 from pcbatch.lowering.cfg_passes import lower_checks
@@ -88,6 +88,6 @@ def test_a_lane_that_has_failed_prints_nothing(capsys: pytest.CaptureFixture[str
 def test_capacities_cover_what_lanes_need() -> None:
     assert next_capacities(32, 1000, 2**20) == (1024,)
     assert next_capacities(32, 40, 2**20) == (128, 64)
-    assert next_capacities(32, 40, 2**20, nested=True) == (64,)
+    assert next_capacities(32, 40, 2**20, NESTED_FACTORS) == (64,)
     assert next_capacities(32, 1000, 256) == (256,)
     assert next_capacities(256, 1000, 256) == ()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcbatch.data.capacity import using_capacity
+from pcbatch.data.capacity import Room, using_capacity
 from pcbatch.data.checks import CAPACITY, collecting
 from pcbatch.data.mappings.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.data.sequences.lane_list import LaneList
@@ -115,7 +115,7 @@ def python(value: Any) -> Any:
 def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
     keys, example = KEYS[kind]
     expected: dict[Any, Any] = {}
-    with using_capacity(ROOM):
+    with using_capacity(Room(ROOM)):
         d = LaneDict()
         d[jax.tree.map(jnp.asarray, example)] = jnp.int32(0)
         del d[jax.tree.map(jnp.asarray, example)]
@@ -139,7 +139,7 @@ def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
 
 
 def test_a_full_dict_stops_the_lane_and_loses_nothing() -> None:
-    with using_capacity(8):
+    with using_capacity(Room(8)):
         d = LaneDict.known({k: k for k in range(8)})
         d, _, error = step(assign)(d, 100, jnp.int32(1))
         assert error == CAPACITY
@@ -154,7 +154,7 @@ def test_places_are_used_again_after_many_deletions() -> None:
             d[n + k] = k
         del d[n - 5]
 
-    with using_capacity(16):
+    with using_capacity(Room(16)):
         d = LaneDict.known({k: k for k in range(-10, 0)})
         expected = {k: k for k in range(-10, 0)}
         for n in range(0, 60, 1):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pcbatch.data.aliasing import Parts
-from pcbatch.data.capacity import using_capacity
+from pcbatch.data.capacity import Room, using_capacity
 from pcbatch.data.checks import CAPACITY, collecting
 from pcbatch.data.elements import prepare, unify
 from pcbatch.data.origins import Origin
@@ -251,7 +251,7 @@ class TestTypes:
 class TestRoom:
     def test_that_is_missing_is_a_check(self) -> None:
         def one(xs: Any) -> Any:
-            with using_capacity(4), collecting() as checks:
+            with using_capacity(Room(4)), collecting() as checks:
                 xs.append(1)
             return [check.failed for check in checks], [check.exception for check in checks]
 

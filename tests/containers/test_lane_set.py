@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pcbatch
-from pcbatch.data.capacity import using_capacity
+from pcbatch.data.capacity import Room, using_capacity
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.mappings.python_hashes import python_hashes
@@ -62,7 +62,7 @@ steps = {name: checked(fn) for name, fn in OPERATIONS.items()}
 @pytest.mark.full_only
 def test_operations_give_what_pythons_set_gives(operations: list[tuple[str, Any]]) -> None:
     expected: set[Any] = set()
-    with using_capacity(ROOM):
+    with using_capacity(Room(ROOM)):
         s = LaneSet.from_items([(jnp.int32(0), jnp.float32(0))])
         s.clear()
         for name, key in operations:
@@ -83,7 +83,7 @@ def all_operators(a: Any, b: Any) -> tuple[Any, ...]:
 
 @jax.jit
 def of_lanes(xs: Any, n: Any, ys: Any, m: Any) -> Any:
-    with using_capacity(ROOM):
+    with using_capacity(Room(ROOM)):
         a, b = (LaneSet.from_items(LaneList.from_array(values)[:size]) for values, size in ((xs, n), (ys, m)))
         sets, answers = all_operators(a, b)
         return [each.keys_list() for each in sets], answers
@@ -295,7 +295,7 @@ def test_sets_of_sets_have_pythons_order_or_nothing_asks_for_it(function: Any) -
     st.lists(st.integers(0, 30), max_size=12),
 )
 def test_sets_that_only_lose_elements_keep_pythons_order(keys: list[int], gone: list[int]) -> None:
-    with using_capacity(32):
+    with using_capacity(Room(32)):
         s, expected = LaneSet.from_items([jnp.int32(key) for key in keys]), _set_of(keys)
         for key in gone:
             s.discard(jnp.int32(key))
@@ -326,10 +326,10 @@ def test_pop_of_a_set_without_a_known_order_needs_one_element() -> None:
 
 
 def test_what_covers_two_has_the_keys_of_the_first_and_room_for_both() -> None:
-    with using_capacity(8):
+    with using_capacity(Room(8)):
         a = LaneDict.of_items([(jnp.int32(k), jnp.float32(k)) for k in (5, 3, 4)])
         del a[jnp.int32(3)]
-    with using_capacity(32), jax.numpy_dtype_promotion("standard"):
+    with using_capacity(Room(32)), jax.numpy_dtype_promotion("standard"):
         b = LaneDict.of_items([(jnp.float32(1.5), jnp.float32(2))])
         c = covered(a, b)
         assert c.capacity == 32 and tolist(c.items_list()) == [(5.0, 5.0), (4.0, 4.0)]  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from pcbatch.data.capacity import using_capacity
+from pcbatch.data.capacity import Room, using_capacity
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
@@ -18,7 +18,7 @@ NUMBER = ArrayType("int32", ())
 
 
 def test_lists_of_different_lengths_have_the_capacity_of_the_program() -> None:
-    with using_capacity(16):
+    with using_capacity(Room(16)):
         joined = join(abstract_of([NUMBER]), abstract_of([NUMBER, NUMBER]))
     assert joined.leaves[0] == ArrayType("int32", (16,))
 
@@ -38,7 +38,7 @@ def test_a_known_number_that_may_be_none_is_an_array() -> None:
 
 
 def test_a_list_that_gets_more_room_keeps_its_elements() -> None:
-    with using_capacity(16):
+    with using_capacity(Room(16)):
         want = join(abstract_of([NUMBER]), abstract_of([NUMBER, NUMBER]))
     values = convert(LaneList.from_list([3, 4]), want)
     assert values.capacity == 16

@@ -164,7 +164,7 @@ def compiled(case: Case, capacity: int, **options: Any) -> tuple[Program, Any]:
         with limited(COMPILING):
             entry = replanned(pcbatch.batch(case.fn), **options)
             call = entry._programs.prepare(case.args(range(case.lanes)), {})
-            return entry._programs.compile(call, room=Room(capacity, capacity)), call
+            return entry._programs.compile(call, room=Room(capacity, capacity, capacity)), call
     except (CompileError, UsageError) as error:
         raise Refused(error) from None
 

@@ -11,7 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.data.capacity import FullError, capacity, next_capacities, using_capacity
+from pcbatch.data.capacity import FullError, Room, capacity, next_capacities, using_capacity
 from pcbatch.data.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
 from tests.oracles.plans import replanned
@@ -155,7 +155,7 @@ def test_a_size_known_while_compiling() -> None:
 
 def test_full_while_compiling_is_no_exception_of_the_program() -> None:
     assert not issubclass(FullError, Exception)
-    with using_capacity(8):
+    with using_capacity(Room(8)):
         pass
 
 

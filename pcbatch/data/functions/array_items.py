@@ -14,7 +14,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 import numpy as np
 
-from pcbatch.data.capacity import FullError
+from pcbatch.data.capacity import FullError, Room
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import require
 from pcbatch.data.origins import Origin, source_of
@@ -312,5 +312,5 @@ def stacked_results(results: Value, mapped: Value) -> Value:
     if not isinstance(results, LaneList):
         return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
     if results.capacity < size:
-        raise FullError(elements=size)
+        raise FullError(Room(size))
     return jax.tree.map(lambda column: column[:size], results.columns)

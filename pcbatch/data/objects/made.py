@@ -314,7 +314,7 @@ def _record(value: Value) -> Ref:
     rows = heap.lists[cls]
     row = rows.length
     try:
-        rows.append(fields or (jnp.int8(0),))
+        rows.append_record(fields or (jnp.int8(0),))
     except Refusal as unlike:
         raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))

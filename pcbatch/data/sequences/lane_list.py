@@ -18,9 +18,9 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.capacity import check_nested, made_of_others, rounded
+from pcbatch.data.capacity import check_nested, made_of_others, records, rounded
 from pcbatch.data.catalogue import Facts
-from pcbatch.data.checks import limit, require, require_room
+from pcbatch.data.checks import limit, require, require_records, require_room
 from pcbatch.data.columns import Unset, padded, put, room, taken
 from pcbatch.data.container import Container, for_kind
 from pcbatch.data.elements import blank, join_origins, origins_of, prepare, stacked, unify
@@ -86,17 +86,17 @@ class LaneList(LaneSequence):
             check_nested(*self.lead, size, *[0] * lists_in(self.node._columns))
             self.node._columns = padded(self.node._columns, len(self.lead), size)
 
-    def _make_room(self, needed: Index) -> None:
-        """Give the list room for `needed` elements, or let the lane stop."""
-        self._reserve(max(start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
+    def _make_room(self, needed: Index, start: int = 0) -> None:
+        """Give the list room for `needed` elements, or let the lane stop; `start`: in the heap, room for records."""
+        self._reserve(max(start or start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
         if room(self.node._columns, 0) is not None:
-            require_room(needed, self.capacity)
+            (require_records if start else require_room)(needed, self.capacity)
 
-    def _fit(self, element: Value) -> Value:
+    def _fit(self, element: Value, start: int = 0) -> Value:
         """Give the columns a type that covers an element; return the element with that type."""
         node, lead, element = self.node, self.lead, prepare(element)
         if isinstance(node._columns, Unset):
-            size = max(start_capacity(), self._length if isinstance(self._length, int) else 0)
+            size = max(start or start_capacity(), self._length if isinstance(self._length, int) else 0)
             node.origins = origins_of(element)
             node._columns = blank(element, (), (*lead, size))
         else:
@@ -117,10 +117,17 @@ class LaneList(LaneSequence):
     @Facts(changes=True, grows=True, moves=True)
     def append(self, value: Value, /) -> None:
         """Add an element at the end."""
+        self._append(value)
+
+    def append_record(self, fields: Value) -> None:
+        """Add a record at the end of a list of the heap."""
+        self._append(fields, records())
+
+    def _append(self, value: Value, start: int = 0) -> None:
         n = self.length
         self.hold(value)
-        self._fit(value)
-        self._make_room(n + 1)
+        self._fit(value, start)
+        self._make_room(n + 1, start)
         self._set(n, value)
         self.length = n + 1
 

@@ -40,7 +40,7 @@ from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, TracedCheck, check_outputs, restrict
 
-KINDS = {containers.CAPACITY: CAPACITY, containers.CHARACTERS: CAPACITY, containers.LIMIT: LIMIT}
+KINDS = dict.fromkeys(containers.NO_EXCEPTIONS, CAPACITY) | {containers.LIMIT: LIMIT}
 """The kinds of failures that are no exceptions, by their names among checks."""
 
 

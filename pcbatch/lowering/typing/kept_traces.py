@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from pcbatch.contexts import setting
-from pcbatch.data.capacity import capacity, characters
+from pcbatch.data.capacity import capacities
 from pcbatch.data.checks import rules
 from pcbatch.data.objects.made import made_schema
 from pcbatch.jax_settings import settings
@@ -113,7 +113,7 @@ class KeptTraces:
 
 def _circumstances() -> tuple[Hashable, ...]:
     """All that a trace may read beside its function and operands."""
-    return capacity(), capacity(grows=False), characters(), rules(), made_schema(), settings(), registered_classes()
+    return capacities(), rules(), made_schema(), settings(), registered_classes()
 
 
 def _indistinguishable(old: Sequence[Abstract], new: Sequence[Abstract]) -> bool:

@@ -1,4 +1,4 @@
-"""Room of lists and of texts: a run in which a lane had no room is repeated with more of what was full, and no more."""
+"""Room of lists, of texts and of the heap: where one was full, the run is repeated with more of that, and no more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch import Status
-from pcbatch.data.capacity import FullError, Room, capacity, characters, next_rooms, using_capacity
+from pcbatch.data.capacity import START_CHARACTERS, FullError, Room, capacity, characters, next_rooms, using_capacity
 from pcbatch.data.checks import require_characters
 from tests.oracles.plans import replanned
 
@@ -56,6 +56,8 @@ def test_rooms_grow_by_what_is_needed() -> None:
     assert next_rooms(Room(32, 32), Room(33, 0), 2**24) == (Room(128, 32), Room(64, 32))
     assert next_rooms(Room(128, 32), Room(0, 40), 2**24) == (Room(128, 128), Room(128, 64))
     assert next_rooms(Room(32, 32), Room(33, 1000), 2**24) == (Room(128, 1024), Room(64, 1024))
+    assert next_rooms(Room(32, 32, 32), Room(0, 0, 33), 2**24)[0] == Room(32, 32, 256)
+    assert next_rooms(Room(32, 32, 32), Room(33, 0, 33), 2**24, nested=True)[0] == Room(64, 32, 128)
     assert next_rooms(Room(64, 32), Room(65, 0), 64) == next_rooms(Room(64, 64), Room(1, 65), 64) == ()
 
 
@@ -64,7 +66,7 @@ def test_many_words_stay_short() -> None:
     ns = jnp.array([3, 0, 150])
     count, letters = f(ns)
     assert list(zip(count.tolist(), letters.tolist(), strict=True)) == [words.plain(int(n)) for n in ns]
-    assert {room.characters for room in rooms(f)} == {32}
+    assert {room.characters for room in rooms(f)} == {START_CHARACTERS}
     assert max(room.elements for room in rooms(f)) >= 150
 
 
@@ -84,6 +86,37 @@ def test_both_grow_in_one_program() -> None:
     assert max(room.elements for room in rooms(f)) >= 90 <= max(room.characters for room in rooms(f))
 
 
+class Link:
+    def __init__(self, value, rest):
+        self.value = value
+        self.rest = rest
+
+
+@pcbatch.batch
+def chain(n):
+    """The length and the sum of a chain of records, and the length of a list that stays short."""
+    last, few = None, []
+    for k in range(n):
+        last = Link(k, last)
+        if k % 40 == 0:
+            few.append(k)
+    total = length = 0
+    while last is not None:
+        total += last.value
+        length += 1
+        last = last.rest
+    return length, total, len(few)
+
+
+def test_many_records_make_no_list_longer() -> None:
+    f = replanned(chain)
+    ns = jnp.array([3, 0, 150])
+    out = [part.tolist() for part in f(ns)]
+    assert list(zip(*out, strict=True)) == [chain.plain(int(n)) for n in ns]
+    assert {room.elements for room in rooms(f)} == {32}
+    assert max(room.records for room in rooms(f)) >= 150
+
+
 def test_the_error_says_which_was_full() -> None:
     limited = replanned(long_text, max_length=64)
     assert limited.run(jnp.array([3, 70])).status.tolist() == [0, int(Status.LIST_FULL)]
@@ -95,10 +128,13 @@ def test_the_error_says_which_was_full() -> None:
     with pytest.raises(pcbatch.BatchRuntimeError) as info:
         replanned(words, max_length=64)(jnp.array([3, 150]))
     assert "a list, dict or set of more than 64 elements" in info.value.diagnostics[0].title
+    with pytest.raises(pcbatch.BatchRuntimeError) as info:
+        replanned(chain, max_length=64)(jnp.array([3, 70]))
+    assert info.value.diagnostics[0].title == "1 of 2 lanes need a class of more than 64 objects (max_length=64)"
 
 
 def test_a_text_known_to_be_too_long() -> None:
-    with using_capacity(8, characters=16):
+    with using_capacity(Room(8, 16)):
         assert (capacity(), characters()) == (8, 16)
         with pytest.raises(FullError) as info:
             require_characters(17, 16)
