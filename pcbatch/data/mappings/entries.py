@@ -127,11 +127,15 @@ class Entries(StoredTable):
         limit(found is not None and found[1], TOO_LARGE)
         return value
 
-    def store(self, key: Value, value: Value, where: Flag = True) -> None:
-        """Give a key a value where a condition holds; a key that is there stays."""
+    def store(self, key: Value, value: Value, where: Flag = True, known_elsewhere: bool = True) -> None:
+        """Give a key a value where a condition holds; a key that is there stays.
+
+        `known_elsewhere`: whether the value may be an object of the program's; else it is one that this dict has made.
+        """
         key = lane_keys.hashable(key)
         self._note_added()
-        self.hold(value)
+        if known_elsewhere:
+            self.hold(value)
         value = self._fit(key, value)
         assert self.table is not None
         place = self._find(key)
