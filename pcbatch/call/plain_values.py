@@ -15,6 +15,7 @@ from pcbatch.errors import UsageError
 from pcbatch.lowering.typing.abstract_values import is_array
 
 NUMBERS = "pass numbers, for example the positions of the strings in a table"
+TABLES = {dict, set, frozenset}
 NOTE = "JAX takes each of them for an argument of its own"
 
 
@@ -26,14 +27,17 @@ def check_rows(name: str, value: Any, axes: list[int | None]) -> None:
         raise _refused("PCB405", name, value)
     leaves = jax.tree.leaves(value)
     numbers = bool(leaves) and all(map(is_number, leaves))
-    if numbers or (all(type(row) in (list, tuple) for row in value) and is_text(leaves)):
+    kinds = set(map(type, value))
+    tables = kinds <= TABLES and any(isinstance(leaf, str | set | frozenset) for leaf in leaves)
+    if numbers or tables or (kinds <= {list, tuple} and is_text(leaves)):
         raise _refused("PCB406", name, value, (NOTE,))
 
 
 def of_elements(name: str, array: Any) -> tuple[str, ...]:
     """Return the helps for an array of NumPy that holds texts, lists or objects."""
     rows = array.tolist() if array.ndim == 1 else []
-    if rows and (is_text(rows) or all(map(is_object, rows)) or all(type(row) in (list, tuple) for row in rows)):
+    kinds = set(map(type, rows))
+    if rows and (is_text(rows) or all(map(is_object, rows)) or kinds <= {list, tuple} or kinds <= TABLES):
         return (*_helps(f"{name}.tolist()", rows), *((f"or {NUMBERS}",) if is_text(rows) else ()))
     return (NUMBERS,)
 
@@ -68,8 +72,10 @@ def is_object(value: Any) -> bool:
 
 
 def _refused(code: str, name: str, value: Any, notes: tuple[str, ...] = ()) -> UsageError:
-    kind, what = type(value).__name__, "texts" if is_text(value) else "objects" if is_object(value[0]) else "numbers"
-    title = f"argument `{name}` is a {kind} of {what if not is_text(jax.tree.leaves(value)) else 'texts'}"
+    kind, what = type(value).__name__, "texts" if is_text(jax.tree.leaves(value)) else "numbers"
+    if type(value[0]) in TABLES or is_object(value[0]):
+        what = "objects" if is_object(value[0]) else f"{type(value[0]).__name__}s"
+    title = f"argument `{name}` is a {kind} of {what}"
     return UsageError(Diagnostic(code, title, notes=notes, helps=_helps(name, value)))
 
 
@@ -78,8 +84,13 @@ def _helps(name: str, rows: Sequence[Any]) -> tuple[str, ...]:
         return (f"pass a text for each lane: `pcbatch.ragged({name})`",)
     if all(map(is_object, rows)):
         return (f"pass an object for each lane: `pcbatch.pack({name})`",)
-    if all(isinstance(row, dict) for row in rows):
-        return (f"pass one dict, with an array for each key: `{{key: jnp.array([row[key] for row in {name}]), ...}}`",)
+    if all(type(row) in TABLES for row in rows):
+        kind = type(rows[0]).__name__
+        arrays = f"pass one dict, with an array for each key: `{{key: jnp.array([row[key] for row in {name}]), ...}}`"
+        one = kind == "dict" and all(row.keys() == rows[0].keys() for row in rows)
+        numbers = one and all(map(is_number, jax.tree.leaves(list(rows))))
+        each = f"{'or ' * numbers}pass a {kind} for each lane: `pcbatch.ragged({name})`"
+        return (arrays, each) if numbers else (each,)
     lists = f"pass lists: `pcbatch.ragged({name})`"
     try:
         even = np.array(rows).dtype.kind in "biufc"

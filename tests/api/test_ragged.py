@@ -308,7 +308,7 @@ class TestOrderOfKeys:
         assert f(ragged(rows)).tolist() == [12, 3456]
         assert [list(row) for row in ragged([[{"z": [{"y": 1, "b": 2}], "a": 2}]]).tolist()[0]] == [["z", "a"]]
         with pytest.raises(pcbatch.UsageError, match="keys in one order") as found:
-            ragged([[{"z": 1, "a": 2}], [{"a": 4, "z": 3}]])
+            ragged([[{"z": 1, "a": "b"}], [{"a": "c", "z": 3}]])
         assert "sort the keys" in str(found.value)
 
     def test_results(self) -> None:

@@ -306,6 +306,52 @@ def test_classes_of_match() -> None:
     assert pcbatch.batch(matched)(jnp.array([5]), jnp.array([0.5])).tolist() == [matched(5, 0.5)] == [123]
 
 
+def test_match_of_containers_of_the_lane() -> None:
+    def of_dicts(n):
+        d = {k: k + 1 for k in range(n)}
+        match d:
+            case {1: v, 2: w, **rest}:
+                return v + w * 10 + 100 * len(rest) + 1000 * sum(rest.values()) + 10_000 * len(d)
+            case {1: v}:
+                return v
+            case {}:
+                return -1
+
+    def that_may_be_none(n):
+        pair = (n, 2) if n > 2 else None
+        xs, d = None, None
+        if n > 3:
+            xs, d = list(range(n)), {n: 5}
+        found = 0
+        match pair:
+            case (a, b):
+                found += a * 10 + b
+            case None:
+                found -= 5
+        match xs:
+            case [a, b, c, *rest]:
+                found += a + b + c + 1000 * len(rest)
+        match d:
+            case {4: x}:
+                found += 100_000 * x
+            case None:
+                found -= 50_000
+        return found
+
+    def of_others(n):
+        found = 0
+        match range(n):
+            case (a, b):
+                found += a + 10 * b
+        match str(n).encode():
+            case (_, _):
+                found += 1000
+        return found
+
+    for f in (of_dicts, that_may_be_none, of_others):
+        assert pcbatch.batch(f)(jnp.array([0, 2, 3, 4, 15])).tolist() == [f(n) for n in (0, 2, 3, 4, 15)]
+
+
 def test_a_count_of_bools_in_a_loop() -> None:
     def hits(n):
         found = n == 3

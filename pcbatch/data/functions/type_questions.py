@@ -21,12 +21,15 @@ from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
 from pcbatch.data.functions.python_objects import python_object
 from pcbatch.data.functions.users_code import load_attribute
+from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, Tracer, kind_of, number, origin_of
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
@@ -231,9 +234,11 @@ def same(value: Value, pattern: Value) -> Value:
 
 def is_sequence(value: Value, count: int, more: bool) -> Value:
     """Whether a value is a sequence of `count` elements, or at least as many if `more`."""
+    if isinstance(value, Optional):
+        return number(jnp.logical_and(value.present, is_sequence(value.value, count, more)))
     if isinstance(value, RECORDS):
         return questions.is_sequence(value, count, more)
-    if isinstance(value, LaneList):
+    if isinstance(value, LaneList | LaneRange) and not isinstance(value, LaneBytes | LaneByteArray):
         return number(value.length >= count if more else value.length == count)
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         return False
@@ -242,18 +247,30 @@ def is_sequence(value: Value, count: int, more: bool) -> Value:
 
 def between(value: Value, start: int, after: int) -> Value:
     """The elements that `*rest` of a sequence pattern binds."""
+    value = value.value if isinstance(value, Optional) else value
     if isinstance(value, LaneList):
         return value._plain()[start : value.length - after]
     return list(value[start : len(value) - after])
 
 
-def has_keys(value: Value, keys: tuple[Value, ...]) -> bool:
+def has_keys(value: Value, keys: tuple[Value, ...]) -> Value:
     """Whether a value is a mapping with these keys."""
+    if isinstance(value, Optional):
+        return number(jnp.logical_and(value.present, has_keys(value.value, keys)))
+    if isinstance(value, LaneDict):
+        return number(jnp.all(jnp.array([True, *map(value.contains, keys)])))
     return isinstance(value, Mapping) and all(key in value for key in keys)
 
 
-def without(value: Value, keys: tuple[Value, ...]) -> dict[Any, Any]:
+def without(value: Value, keys: tuple[Value, ...]) -> Value:
     """The items that `**rest` of a mapping pattern binds."""
+    value = value.value if isinstance(value, Optional) else value
+    if isinstance(value, LaneDict):
+        rest = LaneDict()
+        rest.update(value)
+        for key in keys:
+            rest.drop(key)
+        return rest
     return {k: v for k, v in value.items() if k not in keys}
 
 

@@ -110,7 +110,7 @@ class Ragged:
 
     @property
     def holds_tables(self) -> bool:
-        """Whether these are dicts or sets, or lists that hold dicts, sets or deques: only Python can read them."""
+        """Whether these are dicts or sets, or lists that hold dicts, sets or deques: no arrays of one shape."""
         return self.kind in TABLES or isinstance(self._values, Rows)
 
     def __len__(self) -> int:
@@ -144,7 +144,7 @@ class Ragged:
             return [self[k].tolist() for k in range(len(self))]
         content = jax.tree.map(_on_host, self._values)
         if isinstance(content, Rows):
-            return _python_values(content, len(lengths), arrays=True)
+            return python_values(content, len(lengths), arrays=True)
         return (_tables if self.kind in TABLES else _sequences)(content, lengths, self.kind)
 
     def __eq__(self, other: object) -> Any:
@@ -198,10 +198,10 @@ def reader_of_lists(lists: Ragged) -> Callable[[int], Any]:
 
 def element_of(columns: Any, place: tuple[Any, ...]) -> Any:
     """Return the element at a place of columns, which are on the host, as a value of Python."""
-    return _python_values(keeping_order(lambda leaf: leaf[place][None], columns), 1, arrays=True)[0]
+    return python_values(keeping_order(lambda leaf: leaf[place][None], columns), 1, arrays=True)[0]
 
 
-def _python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
+def python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
     """Return the elements of columns as values of Python; those that are arrays stay `arrays`, or become lists."""
     match columns:
         case np.ndarray() if columns.ndim == 1 or not arrays:  # the most frequent, so the first
@@ -215,7 +215,7 @@ def _python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
             return _sequences(columns.columns, columns.length, KINDS.get(type(columns), "list"), arrays)
         case Optional():  # what is absent is arbitrary, so only the others are read
             there = np.flatnonzero(columns.present)
-            found = iter(_python_values(_at(columns.value, there), len(there), arrays))
+            found = iter(python_values(_at(columns.value, there), len(there), arrays))
             return [next(found) if present else None for present in columns.present.tolist()]
         case Ragged() | MemberValue():
             return columns.tolist()
@@ -223,7 +223,7 @@ def _python_values(columns: Any, count: int, arrays: bool) -> list[Any]:
             return list(columns)
     of_dict = isinstance(columns, dict)  # JAX would sort its keys
     children, tree = (columns.values(), None) if of_dict else one_level(columns)
-    parts = [_python_values(child, count, arrays) for child in children]
+    parts = [python_values(child, count, arrays) for child in children]
     rows = zip(*parts, strict=True) if parts else [()] * count
     return [dict(zip(columns, row, strict=True)) if of_dict else jax.tree.unflatten(tree, row) for row in rows]
 
@@ -236,14 +236,14 @@ def _sequences(columns: Any, lengths: np.ndarray, kind: Kind, arrays: bool = Fal
     """Return the lists, tuples, texts or bytes of all lanes, or of all places of another list."""
     make = _MAKE[kind]
     return [
-        None if n < 0 else make(_python_values(_at(columns, (k, slice(n))), n, arrays))
+        None if n < 0 else make(python_values(_at(columns, (k, slice(n))), n, arrays))
         for k, n in enumerate(lengths.tolist())
     ]
 
 
 def _ring(columns: LaneDeque, k: int, n: int, start: int) -> deque[Any]:
     places = (start + np.arange(n)) % (room(columns.columns, 1) or 1)
-    return deque(_python_values(_at(columns.columns, (k, places)), n, arrays=True))
+    return deque(python_values(_at(columns.columns, (k, places)), n, arrays=True))
 
 
 def _tables(table: Any, lengths: np.ndarray, kind: Kind) -> list[Any]:
@@ -256,8 +256,8 @@ def _entries(table: Any, k: int, kind: Kind) -> Any:
     buckets, columns = np.nonzero(table.stamps[k] >= 0)
     order = np.argsort(table.stamps[k][buckets, columns])
     keys, values = _at((table.keys, table.values), (k, buckets[order], columns[order]))
-    found = _python_values(keys, len(order), arrays=True)
-    return found if kind != "dict" else zip(found, _python_values(values, len(order), arrays=True), strict=True)
+    found = python_values(keys, len(order), arrays=True)
+    return found if kind != "dict" else zip(found, python_values(values, len(order), arrays=True), strict=True)
 
 
 # Content with the capacity of the program, which is cut to the longest value when someone reads it.
@@ -267,6 +267,8 @@ def shortened(value: Any) -> Any:
     """Return a value with each `Ragged` in it to be cut to its longest one, where lengths are known."""
 
     def new(lists: Ragged) -> Ragged:
+        if lists.holds_tables:
+            return lists
         to_cut = Ragged(lists.values, lists.lengths, lists.kind)
         if isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths):
             to_cut._known_lengths = np.asarray(lists.lengths)  # the result's may be donated before the content is read
@@ -300,8 +302,8 @@ def _first(leaf: Any, axis: int, size: int) -> Any:
 
 
 def enters_lanes(value: object) -> bool:
-    """Whether a value is a `Ragged` that becomes a container of each lane in arguments; tables do not."""
-    return isinstance(value, Ragged) and not value.holds_tables
+    """Whether a value is a `Ragged`, which becomes a container of each lane in arguments."""
+    return isinstance(value, Ragged)
 
 
 def is_key(leaf: Any) -> bool:

@@ -16,6 +16,7 @@ from pcbatch.data.host.host_forms import is_concrete, register, replaced
 from pcbatch.data.host.ragged import KINDS, TABLES, Kind, Ragged, enters_lanes, is_key
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.ordered_keys import with_ordered_keys
+from pcbatch.data.mappings.stored_table import ADDED, MIXED
 from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
@@ -192,13 +193,36 @@ def _as_container(lists: Ragged, shared: bool, beside: bool) -> Any:
     _check_lengths(lists)
     if shared:
         lists = Ragged(lists, np.int32(len(lists)))
+    if lists.kind in TABLES:
+        return _as_table(lists)
+    if isinstance(lists.values, Rows):
+        return lists.values
     axis, of_text = np.ndim(lists.lengths), lists.kind == "text"
     capacity = rounded(max(int(of_text), *(leaf.shape[axis] for leaf in jax.tree.leaves(lists.values))))
     columns = jax.tree.map(lambda leaf: _padded(leaf, axis, capacity), with_ordered_keys(as_containers(lists.values)))
-    parts = jax.tree.leaves(columns, is_leaf=is_stored)
-    arrays = (of_text or is_stored(part) or part.ndim != axis + 1 or is_key(part) for part in parts)
-    origins = tuple(Origin.ARRAY if of_array else Origin.NUMBER for of_array in arrays)
+    origins = (Origin.ARRAY,) if of_text else _origins(columns, axis + 1)
     return LANE_CLASSES[lists.kind].tree_unflatten(origins, (columns, lists.lengths))
+
+
+def _origins(columns: Any, axes: int) -> tuple[Origin, ...]:
+    """The origins of elements whose columns have so many axes in front: scalars are numbers of Python."""
+    parts = jax.tree.leaves(columns, is_leaf=is_stored)
+    arrays = (is_stored(part) or part.ndim != axes or is_key(part) for part in parts)
+    return tuple(Origin.ARRAY if of_array else Origin.NUMBER for of_array in arrays)
+
+
+def _as_table(tables: Ragged) -> Any:
+    """The dicts or sets of lanes; of sets it is not known how they came to be, which their order follows from."""
+    table, axes = tables.values, np.ndim(tables.lengths) + 2
+    if table is None:
+        return LANE_CLASSES[tables.kind].tree_unflatten(((), (), None, ADDED), (None, tables.lengths))
+    origins = _origins(table.keys, axes), _origins(table.values, axes)
+    return LANE_CLASSES[tables.kind].tree_unflatten((*origins, None, MIXED), (table, None))
+
+
+def in_tables(columns: Any) -> Any:
+    """Return keys or values on the host with containers of the lane for each `Ragged`; empty ones have no type yet."""
+    return replaced(columns, enters_lanes, lambda x: _as_container(x, False, True))
 
 
 def _padded(leaf: Any, axis: int, capacity: int) -> Any:
@@ -217,19 +241,24 @@ def _padded(leaf: Any, axis: int, capacity: int) -> Any:
 
 def _check_lengths(lists: Ragged) -> None:
     """Raise ValueError for lengths that lists or texts cannot have, as far as they are known."""
-    what, content = "texts" if lists.kind == "text" else "lists", lists.values
+    what, content = f"{lists.kind}s", lists.values
     dtype = np.dtype(getattr(lists.lengths, "dtype", np.result_type(0)))
     if not np.issubdtype(dtype, np.integer):
         raise ValueError(f"the lengths of a `Ragged` are integers, and not of dtype {dtype}")
     if not (isinstance(lists.lengths, np.ndarray) or is_concrete(lists.lengths)):
         return
     axis, lengths = np.ndim(lists.lengths), np.asarray(lists.lengths)
-    if any(np.ndim(leaf) <= axis for leaf in jax.tree.leaves(content)):
-        raise ValueError(f"the content of a `Ragged` has {axis + 1} axes or more: of lanes, and of the elements")
-    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(content)}
     if (lengths < 0).any():
         failed = ", ".join(map(str, np.flatnonzero(lengths.reshape(len(lengths), -1).min(axis=1) < 0)[:5]))
         raise ValueError(f"lanes {failed} of a `Ragged` have failed, and have no {what}")
+    if lists.holds_tables:
+        on_host = (leaf.dtype for leaf in jax.tree.leaves(lists.values) if isinstance(leaf, np.ndarray))
+        if any(dtype != jax.dtypes.canonicalize_dtype(dtype) for dtype in on_host):
+            raise ValueError("they were made with 64-bit types, which hashes of keys depend on")
+        return
+    if any(np.ndim(leaf) <= axis for leaf in jax.tree.leaves(content)):
+        raise ValueError(f"the content of a `Ragged` has {axis + 1} axes or more: of lanes, and of the elements")
+    sizes = {leaf.shape[axis] for leaf in jax.tree.leaves(content)}
     if len(sizes) != 1 or lengths.max(initial=0) > max(sizes):
         room = f"there are {' and '.join(map(str, sorted(sizes)))} elements"
         raise ValueError(f"one of the {what} of a `Ragged` has length {lengths.max(initial=0)}, and {room}")

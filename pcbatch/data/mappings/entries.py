@@ -102,12 +102,19 @@ class Entries(StoredTable):
         self.table = HashTable.empty(key, value, size)
         self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
 
+    def _reserve(self) -> None:
+        """Give a table that is an argument, which holds no more than it did, the room of those that are made here."""
+        table, size = self.table, start_capacity()
+        if table is not None and table.capacity < size:
+            self.table = table.rebuilt(table.keys, table.values, size)
+
     def _fit(self, key: Value, value: Value) -> Value:
         """Give the table types that cover a key and a value; return the value with the type of the values."""
         key = lane_keys.plain(lane_keys.hashable(key))
         lane_keys.require_no_nan(key)
         if self.table is None:
             self._make_table(key, value)
+        self._reserve()
         assert self.table is not None
         value = prepare(value)
         self.key_origins = join_origins(self.table.keys, self.key_origins, lane_keys.plain(key), origins_of(key))
@@ -120,11 +127,15 @@ class Entries(StoredTable):
         limit(found is not None and found[1], TOO_LARGE)
         return value
 
-    def store(self, key: Value, value: Value, where: Flag = True) -> None:
-        """Give a key a value where a condition holds; a key that is there stays."""
+    def store(self, key: Value, value: Value, where: Flag = True, known_elsewhere: bool = True) -> None:
+        """Give a key a value where a condition holds; a key that is there stays.
+
+        `known_elsewhere`: whether the value may be an object of the program's; else it is one that this dict has made.
+        """
         key = lane_keys.hashable(key)
         self._note_added()
-        self.hold(value)
+        if known_elsewhere:
+            self.hold(value)
         value = self._fit(key, value)
         assert self.table is not None
         place = self._find(key)
@@ -184,6 +195,7 @@ class Entries(StoredTable):
             self._make_table(key, value, keys.length if isinstance(keys.length, int) else 0)
             self.key_origins = keys.origins
             self.value_origins = () if values is None else values.origins
+        self._reserve()
         assert self.table is not None
         self.key_origins = join_origins(self.table.keys, self.key_origins, key, keys.origins)
         if values is not None:

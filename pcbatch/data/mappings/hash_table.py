@@ -47,6 +47,11 @@ from pcbatch.data.values import Column, Flag, Index, Value
 SPARE = 2  # places for each element that there is room for
 
 
+def buckets_for(capacity: int) -> int:
+    """Return the number of buckets of a table with room for so many entries."""
+    return rounded(-(-SPARE * capacity // WIDTH))
+
+
 @dataclass(frozen=True, slots=True)
 class KeyPlace:
     """The place of a key in a table: where it is, or would be stored.
@@ -108,7 +113,7 @@ class HashTable:
     @classmethod
     def empty(cls, key: Value, value: Value, capacity: int) -> HashTable:
         """Return a table without entries for keys and values like these."""
-        key, shape = lane_keys.plain(key), (rounded(-(-SPARE * capacity // WIDTH)), WIDTH)
+        key, shape = lane_keys.plain(key), (buckets_for(capacity), WIDTH)
         check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
         zero = jnp.int32(0)
         stamps = jnp.full(shape, FREE, jnp.int32)

@@ -125,7 +125,7 @@ class LaneDict(Counts):
         if self.missing not in (None, ORDERED):
             if not self.missing.stored:
                 return self.get(key, self.missing.make())
-            return self._or_stored(key, self.missing.make())
+            return self._or_stored(key, self.missing.make(), known_elsewhere=False)
         if self.table is None:
             raise KeyError(key)
         place = self._find(key)
@@ -140,12 +140,12 @@ class LaneDict(Counts):
         if not self.is_counter:
             require(gone, "KeyError", *lane_keys.shown(key), argument=lambda: key)
 
-    def _or_stored(self, key: Value, default: Value) -> Value:
+    def _or_stored(self, key: Value, default: Value, known_elsewhere: bool = True) -> Value:
         """The value of a key, which is stored with a default first if it is missing."""
         key = lane_keys.hashable(key)
         default = self._fit(key, default)
         assert self.table is not None
-        self.store(key, default, jnp.logical_not(self._find(key).present))
+        self.store(key, default, jnp.logical_not(self._find(key).present), known_elsewhere)
         return self._value_at(self._find(key))
 
     def get(self, key: Value, default: Value = None) -> Value:

@@ -21,7 +21,7 @@ from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.analysis.loops import loops
 from pcbatch.ir.analysis.union_find import UnionFind
 from pcbatch.ir.cfg import Block, CfgProgram, Function, Op
-from pcbatch.ir.ops import Jump, Move
+from pcbatch.ir.ops import Expr, Jump, Move, Prim
 from pcbatch.ir.roles import reads, rename_reads, rename_writes, writes
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.convert_types import objects_of
@@ -33,7 +33,31 @@ Node = Def | tuple[str, str]  # or a block and a variable at its top
 
 def run(program: CfgProgram) -> CfgProgram:
     """Split the live ranges of every function."""
-    return replace(program, functions=tuple(_split(function) for function in program.functions))
+    return replace(program, functions=tuple(_split(_with_own_object(function)) for function in program.functions))
+
+
+def _with_own_object(function: Function) -> Function:
+    """Give the object of a method, which is of its class from the first operation on, another name where the caller
+    gets it back: callers know it as one of several classes.
+
+    before:  self = { self }; self = append_to(self, ...); return        after:  self.v0 = { self }
+                                                                                 self.v0 = append_to(self.v0, ...)
+                                                                                 self = self.v0; return
+    """
+    match function.blocks[0].ops[:1]:
+        case (Prim(dsts=(name,), expr=Expr(ins=(read,), effects=effects)),) if name == read and effects.same:
+            own = f"{name}.v0"
+        case _:
+            return function
+    if name not in function.given_back:
+        return function
+    new = partial(_renamed, {name: own})
+    blocks: list[Block] = []
+    for block in function.blocks:
+        ops = [rename_writes(rename_reads(op, new) if k or blocks else op, new) for k, op in enumerate(block.ops)]
+        ops += [Move(name, own)] * may_return(block.terminator)
+        blocks.append(Block(block.label, tuple(ops), rename_reads(block.terminator, new)))
+    return replace(function, blocks=tuple(blocks), types={**function.types, own: None})
 
 
 def split_before_loops(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
