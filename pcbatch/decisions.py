@@ -88,6 +88,8 @@ class Decisions:
         streams: the classes whose objects stand for such generators, in order for the same reason.
         unpacked: `*values` gives so many arguments there, of a call of a function with optional parameters.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
+        displays: what tuples displays make is noted.
+        tuples: the classes of the tuples of displays that are records of a lane, by the places of the displays.
         nested: containers are in others, so that those of lanes one after the other begin with no more room.
     """
 
@@ -109,6 +111,8 @@ class Decisions:
     unpacked: frozenset[tuple[Loc, int]] = frozenset()
     rolled: frozenset[Loc] = frozenset()
     functions: Mapping[Any, None] = field(default_factory=dict)
+    displays: bool = False
+    tuples: Mapping[str, Any] = field(default_factory=dict)
     nested: bool = False
 
     def __or__(self, more: Decisions) -> Decisions:
