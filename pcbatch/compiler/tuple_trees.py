@@ -39,9 +39,9 @@ def tuples_wanted(inferred: Inferred, displays: Displays | None, decided: Decisi
             one, other = map(_of_values, error.values)
             pairs.append((one, other))
     meeting += [found for one, other in pairs for found in _meeting(one, other)]
-    if not meeting:
+    if not meeting or displays is None:
         return NONE
-    if displays is None or not decided.displays:
+    if not decided.displays:
         return Decisions(displays=True)
     seen = [(place, tag, _of_structure(structure)) for place, tag, structure in displays]
     chosen = set(decided.tuples)

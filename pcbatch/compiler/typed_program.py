@@ -119,9 +119,17 @@ def typed_program(
     gives it.
     """
     if decided != NONE:
-        with suppress(CompileError):  # an error is that of the program as it was written
+        with suppress(CompileError), noting_displays(Displays()):  # an error is that of the program as it was written
             return _decided(fn, is_batched, args, shared_args, decided)
-    return _decided(fn, is_batched, args, shared_args, Decisions(made=wrap_entry.classes_of_arguments(args or {})))
+    first, notes = Decisions(made=wrap_entry.classes_of_arguments(args or {})), Displays()
+    try:
+        with noting_displays(notes):
+            return _decided(fn, is_batched, args, shared_args, first)
+    except CompileError:
+        if not notes.found:
+            raise
+    with noting_displays(None):  # records in place of tuples do not help: the error is that of the tuples
+        return _decided(fn, is_batched, args, shared_args, first)
 
 
 def _decided(
@@ -134,7 +142,7 @@ def _decided(
     """Compile with these decisions, and those that turn out to be wanted."""
     first: CompileError | None = None  # of the program as it was written
     plain: CompileError | None = None  # of it without functions that are values
-    with _AT_ONCE, keeping_work(), noting_displays(Displays()):
+    with _AT_ONCE, keeping_work():
         while True:
             helpers = Helpers(is_batched, decisions)
             try:

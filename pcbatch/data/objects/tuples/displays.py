@@ -39,8 +39,8 @@ class Displays:
 _displays: ContextVar[Displays | None] = ContextVar("pcbatch_displays", default=None)
 
 
-def noting_displays(found: Displays) -> AbstractContextManager[None]:
-    """Note the tuples that displays make within the context."""
+def noting_displays(found: Displays | None) -> AbstractContextManager[None]:
+    """Note the tuples that displays make within the context; None has them stay tuples."""
     return setting(_displays, found)
 
 
