@@ -89,6 +89,8 @@ class Decisions:
         unpacked: `*values` gives so many arguments there, of a call of a function with optional parameters.
         rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
         ordered: the order of a set is asked for, so that sets which are made of sets are made in the order of these.
+        displays: what tuples displays make is noted.
+        tuples: the classes of the tuples of displays that are records of a lane, by the places of the displays.
         nested: containers are in others, so that those of lanes one after the other begin with no more room.
     """
 
@@ -111,6 +113,8 @@ class Decisions:
     rolled: frozenset[Loc] = frozenset()
     functions: Mapping[Any, None] = field(default_factory=dict)
     ordered: bool = False
+    displays: bool = False
+    tuples: Mapping[str, Any] = field(default_factory=dict)
     nested: bool = False
 
     def __or__(self, more: Decisions) -> Decisions:

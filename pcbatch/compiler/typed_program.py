@@ -19,6 +19,7 @@ from pcbatch.data.capacity import RoomError
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
+from pcbatch.data.objects.tuples.displays import Displays, noting_displays
 from pcbatch.decisions import NONE, Decisions, Reason
 from pcbatch.diagnostics.diagnostic import in_order
 from pcbatch.errors import CompileError, InternalError, Restart
@@ -31,6 +32,7 @@ from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
 from pcbatch.lowering.cfg_passes import (
+    by_class,
     enter_loops,
     fail_unbound,
     flatten,
@@ -44,7 +46,7 @@ from pcbatch.lowering.cfg_passes import (
 from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.diagnose import check_ownership, check_types
 from pcbatch.lowering.jaxpr_passes import drop_conversions
-from pcbatch.lowering.typing import infer
+from pcbatch.lowering.typing import infer, mixed_variables
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.inferred import Inferred, untyped
 from pcbatch.lowering.typing.join_types import differs
@@ -117,9 +119,17 @@ def typed_program(
     gives it.
     """
     if decided != NONE:
-        with suppress(CompileError):  # an error is that of the program as it was written
+        with suppress(CompileError), noting_displays(Displays()):  # an error is that of the program as it was written
             return _decided(fn, is_batched, args, shared_args, decided)
-    return _decided(fn, is_batched, args, shared_args, Decisions(made=wrap_entry.classes_of_arguments(args or {})))
+    first, notes = Decisions(made=wrap_entry.classes_of_arguments(args or {})), Displays()
+    try:
+        with noting_displays(notes):
+            return _decided(fn, is_batched, args, shared_args, first)
+    except CompileError:
+        if not notes.found:
+            raise
+    with noting_displays(None):  # records in place of tuples do not help: the error is that of the tuples
+        return _decided(fn, is_batched, args, shared_args, first)
 
 
 def _decided(
@@ -265,6 +275,12 @@ def _unrolled_in_turns(
         look(cfg, inferred, helpers)
         if inferred.errors and (copied := split_live_ranges.split_before_loops(source, cfg, inferred)) != source:
             source = checked(copied, "split_before_loops", ("defined",))
+            continue
+        if inferred.errors and (told := by_class.run(source, cfg, inferred)) != source:
+            source = checked(told, "by_class", ("defined",))
+            continue
+        if (inferred.errors or inferred.conflicts) and (mixed := mixed_variables.run(source, cfg, inferred)) != source:
+            source = checked(mixed, "mixed_variables", ("defined",))
             continue
         if inferred.errors or inferred.conflicts:
             faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)

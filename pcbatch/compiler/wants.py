@@ -13,7 +13,9 @@ from types import CodeType, FunctionType
 
 import jax
 
+from pcbatch.compiler.tuple_trees import tuples_wanted
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects.tuples.displays import displays
 from pcbatch.data.origins import KINDS
 from pcbatch.decisions import NONE, Cure, Decisions
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
@@ -47,6 +49,7 @@ def look(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> None:
     helpers.demand(_places(program, inferred))
     helpers.demand(_functions(program, inferred, helpers))
     helpers.demand(_copies(program, inferred, helpers))
+    helpers.demand(tuples_wanted(inferred, displays(), helpers.decisions))
     if not inferred.errors and not inferred.conflicts:
         helpers.demand(_texts(program, inferred, helpers))
 

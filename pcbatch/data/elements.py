@@ -91,7 +91,13 @@ def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Valu
         return unify_leaves(a, a_lead, b, b_lead)
     if a_tree is None or b_tree is None or a_tree != b_tree or stored:
         raise UnlikeError(a, b)
-    pairs = [unify(x, a_lead, y, b_lead) for x, y in zip(a_children, b_children, strict=True)]
+    pairs = []
+    for k, (x, y) in enumerate(zip(a_children, b_children, strict=True)):
+        try:
+            pairs.append(unify(x, a_lead, y, b_lead))
+        except UnlikeError as unlike:
+            unlike.path = (k, *unlike.path)
+            raise
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
 
 

@@ -14,6 +14,18 @@ class Joinable:
         """Return the static data that covers this value and another one, which may be None; None if there is none."""
         raise NotImplementedError
 
+    def equals_plain(self, other: Any) -> bool:
+        """Return whether this value may equal another one that is not joinable."""
+        return False
+
+    def tied(self, other: Any) -> Any:
+        """Return whether the order of two tuples hangs on what follows these parts of theirs; None if `==` tells."""
+        return None
+
+    def like(self, other: Any) -> Any:
+        """Return another value as one that may stand beside this one, where there is a form of it that may."""
+        return other
+
     def typed(self, static: Any) -> Any:
         """Return this value with other static data."""
         raise NotImplementedError
@@ -42,6 +54,10 @@ class Joinable:
 
 def joined(a: Any, a_lead: tuple[int, ...], b: Any, b_lead: tuple[int, ...]) -> tuple[Any, Any] | None:
     """Return two values, of which one is joinable, with the type that covers both; None if there is none."""
+    if isinstance(a, Joinable) and not b_lead:
+        b = a.like(b)
+    elif isinstance(b, Joinable) and not a_lead:
+        a = b.like(a)
     one, other = (a, b) if isinstance(a, Joinable) else (b, a)
     static = one.covering(other) if other is None or isinstance(other, Joinable) else None
     if static is None:

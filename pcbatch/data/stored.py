@@ -36,7 +36,13 @@ class OfObjects(Refusal):
 
 
 class UnlikeError(OfObjects):
-    """Two elements of a list of the lane that have no common type."""
+    """Two elements of a list of the lane that have no common type.
+
+    Attributes:
+        path: where they are in the elements, which are tuples.
+    """
+
+    path: tuple[int, ...] = ()
 
     def __init__(self, a: Value, b: Value) -> None:
         title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"

@@ -9,7 +9,7 @@ N = jnp.array([1, 2, 3])
 def f(n):
     state = (n, n)
     while n > 0:
-        state = (n, n * 0.5, n)
+        state = {"n": n}
         n -= 1
     return state
 

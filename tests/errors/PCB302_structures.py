@@ -8,7 +8,7 @@ N = jnp.array([1, 2, 3])
 @pcbatch.batch
 def f(n):
     if n > 1:
-        return n
+        return {"n": n}
     return n, n
 
 

@@ -15,7 +15,7 @@ def g(a):
 
 @pcbatch.batch
 def f(n, v):
-    return g(n) + g((n, n, v))
+    return g([n]) + g((n, n, v))
 
 
 f(N, V)

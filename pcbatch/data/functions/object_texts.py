@@ -18,6 +18,9 @@ from pcbatch.data.container import class_for
 from pcbatch.data.members import MemberValue
 from pcbatch.data.object_parts import is_generated
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.atoms import leads_to_tuples
+from pcbatch.data.objects.tuples.classes import NeedsClasses
+from pcbatch.data.objects.tuples.parts import has_tuples
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences.lane_list import LaneList
@@ -39,6 +42,10 @@ def parts_of_text(value: Value, conversion: int) -> list[Value] | None:
     """
     if isinstance(value, MemberValue):
         return [(_of_member(value, conversion), -1, "")]
+    if isinstance(value, Ref) and leads_to_tuples(value):
+        if not has_tuples(value) or value.pcbatch_type.optional:
+            raise NeedsClasses("its text")
+        value = tuple(value)
     if type(value) is tuple:
         inside = _separated([[(part, REPR, "")] for part in value])
         return ["(", *inside, ",)" if len(value) == 1 else ")"]

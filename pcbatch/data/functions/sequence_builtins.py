@@ -32,6 +32,8 @@ from pcbatch.data.members import data_of
 from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.pack import known_records
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.parts import has_tuples, unpacked_tuple
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.rows import Rows, element_at
@@ -145,6 +147,8 @@ def len_(value: Value, /) -> Value:
 
 def unpacked(value: Value, count: int) -> Value:
     """Return what is unpacked to `count` variables, as Python unpacks it."""
+    if isinstance(value, Ref) and has_tuples(value):
+        return unpacked_tuple(value, count)
     elements = iterated(value)
     return elements if (listed := in_order(elements)) is None else listed.unpacked(count)
 

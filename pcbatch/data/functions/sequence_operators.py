@@ -100,7 +100,7 @@ def _ordered(op: Compare, a: Value, b: Value) -> Value:
         raise TypeError(f"'<' not supported between instances of '{type(a).__name__}' and '{type(b).__name__}'")
     result: Value = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
-        same = equal(x, y)
+        same = equal(x, y) if (found := list_order.tied(x, y)) is None else found
         if isinstance(same, jax.Array):
             result = jnp.where(same, result, _ordered(op, x, y))
         elif not same:

@@ -21,6 +21,7 @@ from pcbatch.data.joinable import Joinable
 from pcbatch.data.object_parts import is_generated
 from pcbatch.data.objects.attributes import attribute
 from pcbatch.data.objects.ref_type import RefType, class_at, is_in, refused, same
+from pcbatch.data.objects.tuples.classes import may_equal_others
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.own_order import names_compared
@@ -134,7 +135,7 @@ def _compared(a: Ref, b: Ref, classes: tuple[int, ...]) -> tuple[Value, list[_Pa
         done.append(c)
         cls = class_at(type_, c)
         tuples = [one for one in done if issubclass(class_at(type_, one), tuple)]
-        if written(cls) is not None or len(tuples) > 1:
+        if written(cls) is not None or len(tuples) > 1 or may_equal_others(cls, [class_at(type_, c) for c in done]):
             raise refused(f"`==` of records comes to {cls.__name__}, whose equality is not that of its fields", HELP)
         if (names := _fields(cls)) is None:
             continue

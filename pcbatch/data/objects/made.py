@@ -33,6 +33,7 @@ from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import field_names
 from pcbatch.data.objects.tables import WantsCopies
+from pcbatch.data.objects.tuples.atoms import as_record, mixed_fields
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
@@ -52,7 +53,6 @@ DRAFT_HELP = (
     "make it where the object is there already, in a method that is called then, or keep the name of the method"
 )
 EXISTING_HELP = "make the record in the batched function, once for each lane, and pass it on"
-
 
 NUMBERS = bool | int | float | complex | jax.Array | np.ndarray | np.generic
 
@@ -171,9 +171,14 @@ def made_schema() -> MadeSchema:
 def using_made(classes: Iterable[MadeClass]) -> AbstractContextManager[None]:
     """Let objects of these classes be records of the lane within the context."""
     fields: dict[type, dict[str, None]] = {}  # of a class, as several objects of it have shown them
+    mixed: dict[type, frozenset[str]] = {}
     for one in classes:
         fields.setdefault(one.cls, {}).update(dict.fromkeys(one.fields))
-    merged = [MadeClass(cls, tuple(names if declares_fields(cls) else sorted(names))) for cls, names in fields.items()]
+        mixed[one.cls] = mixed.get(one.cls, frozenset()) | one.mixed
+    merged = [
+        MadeClass(cls, tuple(names if declares_fields(cls) else sorted(names)), mixed[cls])
+        for cls, names in fields.items()
+    ]
     ordered = sorted(merged, key=lambda one: (one.cls.__module__, one.cls.__qualname__, id(one.cls)))
     return setting(_schema, MadeSchema(tuple(ordered)))
 
@@ -305,8 +310,13 @@ def _record(value: Value) -> Ref:
     # A field that leads back to an object that is being stored gets its value when that has a row.
     later = [(k, part) for k, name in enumerate(names) if _is_pending(part := getattr(value, name))]
     waiting = {k for k, _ in later}
+    mixed = schema.classes[cls].mixed
     fields = tuple(
-        None if k in waiting else _field(getattr(value, name), f"{type(value).__name__}.{name}")
+        None
+        if k in waiting
+        else _field(
+            as_record(getattr(value, name)) if name in mixed else getattr(value, name), f"{type(value).__name__}.{name}"
+        )
         for k, name in enumerate(names)
     )
     for k, part in enumerate(fields):
@@ -316,6 +326,8 @@ def _record(value: Value) -> Ref:
     try:
         rows.append_record(fields or (jnp.int8(0),))
     except Refusal as unlike:
+        if more := mixed_fields(type(value), rows.columns, fields):
+            raise WantsRecords(frozenset({MadeClass(type(value), names, more)})) from None
         raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))
     heap.made[id(value)] = value, ref
@@ -331,6 +343,11 @@ def _is_pending(value: Value) -> bool:
     heap = _heap.get()
     found = None if heap is None else heap.made.get(id(value))
     return found is not None and found[0] is value and found[1] is None
+
+
+def is_recording() -> bool:
+    """Return whether objects that are made here can be stored, as a primitive is traced."""
+    return _heap.get() is not None
 
 
 def recorded(value: Value) -> Value:

@@ -15,10 +15,12 @@ from pcbatch.data.objects.schema import field_names, is_record
 
 @dataclass(frozen=True, slots=True)
 class MadeClass:
-    """A class whose objects are records made in lanes, with the names of its fields."""
+    """A class whose objects are records made in lanes, with the names of its fields; in those of `mixed` texts and
+    numbers are records, too, as tuples stand there as well."""
 
     cls: type
     fields: tuple[str, ...]
+    mixed: frozenset[str] = frozenset()
 
 
 def classes_in(value: Any, test: Callable[[Any], bool] = lambda part: True) -> frozenset[MadeClass]:

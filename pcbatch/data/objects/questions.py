@@ -20,6 +20,9 @@ from pcbatch.data.objects.attributes import attribute
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.reference import element as element_of
+from pcbatch.data.objects.tuples.atoms import leads_to_tuples
+from pcbatch.data.objects.tuples.classes import NeedsClasses, TupleValue, items_of, python_class
+from pcbatch.data.objects.tuples.parts import has_tuples
 from pcbatch.data.origins import number
 from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
@@ -34,6 +37,8 @@ def is_(a: Value, b: Value) -> Value:
     match a, b:
         case Ref(), None:
             return ref_type.is_none(a)
+        case Ref(), Ref() if leads_to_tuples(a) or leads_to_tuples(b):
+            raise _refused("`is` compares tuples, texts or numbers of a tree", "compare by `==`")
         case Ref(), Ref():
             return ref_type.same(a, b)
         case Ref(), _ if type(b) in a.pcbatch_type.types:
@@ -68,7 +73,7 @@ def isinstance_(value: Value, cls: Any) -> Value:
         case Ref():
             if ref_type.is_array(value):
                 return issubclass(list, cls)
-            return _is_of(value, lambda one: issubclass(one, cls))
+            return _is_of(value, lambda one: issubclass(python_class(one), cls))
         case MemberValue():
             return issubclass(value.members, cls)
     inside = issubclass(value.list_type.type, cls)
@@ -95,10 +100,10 @@ def type_(value: Value) -> Value:
     """The builtin `type`, also for references."""
     match value:
         case Ref():
-            if len(value.pcbatch_type.classes) != 1 or value.pcbatch_type.optional:
+            if len(set(map(python_class, value.pcbatch_type.types))) != 1 or value.pcbatch_type.optional:
                 title = f"the type of this record is that of the lane: {value!r}"
                 raise _refused(title, "write `isinstance(x, TheClass)`")
-            return value.pcbatch_type.types[0]
+            return python_class(value.pcbatch_type.types[0])
         case MemberValue():
             return value.members
     return value.list_type.type
@@ -107,7 +112,7 @@ def type_(value: Value) -> Value:
 def type_test(test: str, value: Value, other: Value) -> Value:
     """A comparison such as `type(value) is other`; `test` is the name of the operator in the syntax tree."""
     wanted = tuple(other) if test in ("In", "NotIn") else (other,)
-    holds = _is_of(value, wanted.__contains__) if isinstance(value, Ref) else type_(value) in wanted
+    holds = _is_of(value, lambda one: python_class(one) in wanted) if isinstance(value, Ref) else type_(value) in wanted
     if test in ("Is", "Eq", "In"):
         return holds
     return not holds if isinstance(holds, bool) else number(jnp.logical_not(holds))
@@ -136,6 +141,14 @@ def hasattr_(value: Value, name: str) -> Value:
 def is_sequence(value: Value, count: int, more: bool) -> Value:
     """Whether a sequence pattern of `count` elements, or at least as many if `more`, may match."""
     match value:
+        case Ref() if has_tuples(value) and not value.pcbatch_type.optional:
+            lengths = {len(items_of(cls) or ()) for cls in value.pcbatch_type.types}
+            fits = {length >= count if more else length == count for length in lengths}
+            if len(fits) > 1:
+                raise NeedsClasses("the pattern of elements")
+            return fits.pop()
+        case Ref() if any(issubclass(cls, TupleValue) for cls in value.pcbatch_type.types):
+            raise NeedsClasses("the pattern of elements")
         case Ref() if not any(issubclass(cls, tuple) for cls in value.pcbatch_type.types):
             return False
         case Ref():

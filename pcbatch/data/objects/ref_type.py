@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from pcbatch.data.checks import require
+from pcbatch.data.objects.tuples.classes import AtomValue, NeedsClasses
 from pcbatch.data.origins import number
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
@@ -112,6 +113,8 @@ def truth(ref: Ref) -> Value:
     if is_array(ref):
         return len(ref) > 0
     types = ref.pcbatch_type.types
+    if any(issubclass(cls, AtomValue) for cls in types):
+        raise NeedsClasses("whether it is true")
     own = {c: next((getattr(c, n) for n in TRUTH if hasattr(c, n)), None) for c in types if not issubclass(c, tuple)}
     if named := [cls.__name__ for cls in own if own[cls] is not None]:
         codes = (method.__code__ for method in own.values() if isinstance(method, FunctionType))

@@ -36,6 +36,8 @@ from pcbatch.data.objects.ref_type import (
 )
 from pcbatch.data.objects.schema import NONE, Pointer
 from pcbatch.data.objects.tables import KnownTable, WantsCopies
+from pcbatch.data.objects.tuples.atoms import as_record, leads_to_tuples
+from pcbatch.data.objects.tuples.parts import equal_plain, has_tuples, part, tuple_fields
 from pcbatch.data.origins import number
 from pcbatch.data.own_order import Nested, comparing, fields_of, is_comparing, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
@@ -79,9 +81,25 @@ class Ref(Joinable):
             return self.pcbatch_type.covering(None if other is None else other.pcbatch_type)
         return None
 
+    def equals_plain(self, other: Value) -> bool:
+        """Return whether this may equal a value that is no record: a tuple, a text or a number."""
+        return leads_to_tuples(self) and not isinstance(other, Ref)
+
+    def tied(self, other: Value) -> Value:
+        """Return whether the order of two tuples hangs on what follows these parts of theirs; None if `==` tells.
+
+        Parts without an order fail the lane unless they are one object, so that nothing else is asked.
+        """
+        several = isinstance(other, Ref) and self.only_class() is None
+        return number(self.pcbatch_id == other.pcbatch_id) if several and leads_to_tuples(self) else None
+
     def typed(self, static: RefType) -> Ref:
         """Return the reference with a wider type."""
         return Ref(self.pcbatch_id, static)
+
+    def like(self, other: Value) -> Value:
+        """Return a text or a number as a record, where this refers to the tuples of a tree."""
+        return as_record(other) if leads_to_tuples(self) else other
 
     @staticmethod
     def none(static: RefType, shape: tuple[int, ...]) -> Ref:
@@ -118,13 +136,15 @@ class Ref(Joinable):
     def __len__(self) -> int:
         if is_array(self):
             return int(self.pcbatch_id.shape[0])
-        return len(_tuple_fields(self, "`len`"))
+        return len(tuple_fields(self, "`len`"))
 
     def __getitem__(self, index: Index) -> Value:
         if is_array(self):
             return _root_at(self, index)
-        values = _tuple_fields(self, "an index")
-        return [attribute(self, name) for name in values][index] if isinstance(index, slice) else _field(self, index)
+        if isinstance(index, slice):
+            values = [attribute(self, name) for name in tuple_fields(self, "an index")]
+            return tuple(values)[index]
+        return part(self, index)
 
     def __call__(self, *args: Value, **keywords: Value) -> Value:
         """Call the record; only a function that is compiled along can where its classes differ in that."""
@@ -144,11 +164,14 @@ class Ref(Joinable):
             isinstance(inspect.getattr_static(cls, "__iter__", None), FunctionType) for cls in self.pcbatch_type.types
         ):
             raise Asked
-        return iter([attribute(self, name) for name in _tuple_fields(self, "unpacking")])
+        names = tuple_fields(self, "unpacking")
+        return iter([part(self, k) if has_tuples(self) else attribute(self, name) for k, name in enumerate(names)])
 
     def __eq__(self, other: object) -> Value:
         if other is None:
             return is_none(self)
+        if self.equals_plain(other):
+            return equal_plain(self, other)
         if not isinstance(other, Ref):
             refuse_written(self.pcbatch_type.types)
             if isinstance(other, int | float | complex | str | bytes | jax.Array):
@@ -221,20 +244,6 @@ def _root_at(ref: Ref, index: Index) -> Ref:
 def element(ref: Ref, index: Index) -> Ref:
     """Return an element of an array of references, at an index that is known to be in it."""
     return Ref(ref.pcbatch_id.at[index].get(mode="clip"), ref.pcbatch_type)
-
-
-def _tuple_fields(ref: Ref, what: str) -> tuple[str, ...]:
-    """The fields of a named tuple; refuses records of another class, or of several."""
-    types = ref.pcbatch_type.types
-    if len(types) != 1 or not issubclass(types[0], tuple):
-        raise refused(f"{what} needs a named tuple, and this is {ref!r}", "read fields by their names: `x.left`")
-    require_present(ref, "TypeError", "'NoneType' object is not a sequence")
-    return tuple(types[0]._fields)  # type: ignore[attr-defined]
-
-
-def _field(ref: Ref, index: Index) -> Value:
-    names = _tuple_fields(ref, "an index")
-    return attribute(ref, names[index])
 
 
 def _compared_fields(a: Ref, b: Ref, name: str) -> tuple[Value, Value] | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from pcbatch.data.objects import schema
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer
+from pcbatch.data.objects.tuples.classes import is_plain, plain_value
 
 if TYPE_CHECKING:
     from pcbatch.data.objects.packed import Packed
@@ -50,14 +51,15 @@ class Objects:
                 waiting.pop()
                 continue
             cls, names, fields = self.row(waiting[-1])
-            if not issubclass(cls, tuple):
+            if not is_plain(cls):
+                made: Any
                 made = self.known[waiting.pop()] = object.__new__(cls)
                 puts = (partial(object.__setattr__, made, name) for name in names)
                 self._later += zip(puts, fields, strict=True)
             elif needed := [number for field in fields for number in self._unknown(field)]:
                 waiting += needed
             else:
-                self.known[waiting.pop()] = tuple.__new__(cls, map(self._made, fields))
+                self.known[waiting.pop()] = plain_value(cls, [self._made(part) for part in fields])
         return self._made(value)
 
     def _unknown(self, value: Any) -> list[int]:

@@ -64,6 +64,9 @@ def equal(a: Value, b: Value) -> Value:
     a, b = of_member(compared(a, "eq")), of_member(compared(b, "eq"))
     if isinstance(a, Optional) or isinstance(b, Optional):
         return _equal_optionals(a, b)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Joinable) and one.equals_plain(other):
+            return one == other
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _equal_lists(a, b)
     if any(isinstance(one, Stored | Joinable | MemberValue) for one in (a, b)):
@@ -167,6 +170,16 @@ def require_order(a: Value, b: Value) -> None:
         require(holds, "TypeError", NO_ORDER)
 
 
+def tied(x: Value, y: Value) -> Value:
+    """Return whether the order of two tuples hangs on what follows these parts of theirs; None if `==` tells."""
+    return x.tied(y) if isinstance(x, Joinable) else None
+
+
+def _tied(x: Value, y: Value) -> Value:
+    found = tied(x, y)
+    return equal(x, y) if found is None else found
+
+
 def lacks_order(a: Value, b: Value) -> Flag:
     """Return whether `a < b` compares what has no order, before it is decided."""
     a, b = compared(a, "lt"), compared(b, "lt")
@@ -183,7 +196,7 @@ def lacks_order(a: Value, b: Value) -> Flag:
         return _lacks(a)
     result: Value = False
     for x, y in reversed(list(zip(a, b, strict=False))):
-        result = where(equal(x, y), result, lacks_order(x, y))
+        result = where(_tied(x, y), result, lacks_order(x, y))
     return result
 
 
@@ -226,7 +239,7 @@ def compare(op: Comparison, a: Value, b: Value) -> Value:
         raise TypeError(f"'<' not supported between instances of '{type_name(a)}' and '{type_name(b)}'")
     result: Value = op(len(a), len(b))
     for x, y in reversed(list(zip(a, b, strict=False))):
-        result = where(equal(x, y), result, compare(op, x, y))
+        result = where(_tied(x, y), result, compare(op, x, y))
     return result
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 import gast
 
 from pcbatch.data.objects.function_values import FunctionValue
+from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
@@ -83,6 +84,7 @@ def make_unit(
     classes = own_classes(fn, known, {*scope.bound, *statics, *lifted, *imports})
     classes |= {str(cls.pcbatch_place[0]): cls for cls in helpers.decisions.functions if cls is not FunctionValue}
     imports |= {name: cls for name, cls in classes.items() if " " in name}
+    imports |= {name_of_class(cls): cls for cls in helpers.decisions.tuples.values()}
     unit = Unit(
         fn=fn,
         source=located.source,

@@ -196,6 +196,7 @@ class _Inference:
                 source = self.inferred.sources.get(place)
                 conflict = Conflict(place, old, source, value, loc, str(error), error.kind)
                 self.inferred.conflicts.setdefault(place, conflict)
+                self.inferred.unlike.setdefault(place, {})[old, value] = None
                 self.inferred.wants |= Decisions(made=wanted(old, value, error), tables=packed_among(old, value))
                 return
         if new != old:

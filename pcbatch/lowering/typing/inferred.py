@@ -55,6 +55,7 @@ class Inferred:
     widened: set[VariableKey] = field(default_factory=set)
     results: dict[str, tuple[str, ...]] = field(default_factory=dict)
     heap: Abstract | None = None
+    unlike: dict[VariableKey, dict[tuple[Abstract, Abstract], None]] = field(default_factory=dict)
     wants: Decisions = NONE
 
     def returns(self, call: Call) -> bool:

@@ -12,6 +12,7 @@ from pcbatch.data.aliasing import CAPTURED
 from pcbatch.data.objects.made import (
     FIELD_HELP,
     NeedsHeap,
+    WantsRecords,
     empty_heap,
     made_schema,
     mentions_made,
@@ -23,6 +24,7 @@ from pcbatch.data.objects.made_existing import captured_record, existed_before, 
 from pcbatch.data.objects.made_fields import HeapUse
 from pcbatch.data.objects.packed import packed_in
 from pcbatch.data.objects.tables import WantsCopies
+from pcbatch.data.objects.tuples.atoms import mixed_fields
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.ops import Prim
@@ -118,11 +120,22 @@ class MadeRecords:
         except JoinError as error:
             if tables := packed_among(self.heap, heap):
                 raise WantsCopies("a field of records leads to packed objects and to others", tables) from None
+            if more := _mixed(self.heap, heap):
+                raise WantsRecords(more) from None
             title = "a field holds values of different kinds in different records that are made in a lane"
             raise Refusal("PCB320", title, str(error), helps=(FIELD_HELP,)) from None
         wider = new != self.heap
         self.heap = new
         return wider
+
+
+def _mixed(old: Abstract, new: Abstract) -> frozenset[MadeClass]:
+    """The classes of tuples with the fields in which texts or numbers meet what is none of their kind."""
+    found: set[MadeClass] = set()
+    for one, a, b in zip(made_schema().classes, _example(old), _example(new), strict=True):
+        if more := mixed_fields(one.cls, a.columns, b.columns):
+            found.add(replace(one, mixed=more))
+    return frozenset(found)
 
 
 def _heap_type(classes: int) -> Abstract:

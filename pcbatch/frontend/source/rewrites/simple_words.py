@@ -17,6 +17,7 @@ from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.function_values import write_function_values
 from pcbatch.frontend.source.rewrites.kept.grouped_elements import write_groups
 from pcbatch.frontend.source.rewrites.kept.kept_generators import write_kept
+from pcbatch.frontend.source.rewrites.kept.tuple_displays import write_tuples
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
@@ -35,6 +36,7 @@ REWRITINGS = (
     write_out_choices,
     write_kept,
     write_cells,
+    write_tuples,
     write_function_values,
     write_out_methods,
     write_changes,

@@ -1,0 +1,1 @@
+"""Tuples of trees as records of a lane, and texts and numbers beside them."""
