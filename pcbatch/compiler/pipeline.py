@@ -33,7 +33,6 @@ from pcbatch.lowering.cfg_passes import (
     split_loops,
     unroll_recursion,
 )
-from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.jaxpr_passes import (
     fuse_products,
     integer_marks,
@@ -53,6 +52,7 @@ from pcbatch.lowering.stack_passes import (
     superblocks,
 )
 from pcbatch.lowering.typing.abstract_values import Abstract
+from pcbatch.lowering.typing.leaves import array_leaves
 
 CFG_PASSES = (
     simplify_cfg.run,

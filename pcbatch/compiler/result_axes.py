@@ -14,7 +14,7 @@ from pcbatch.compiler.pipeline import Stages
 from pcbatch.data.host.host_forms import container_leaves, in_host_form
 from pcbatch.data.host.ragged_forms import places
 from pcbatch.lowering.analysis.divergence import same_results
-from pcbatch.lowering.cfg_passes.leaves import array_leaves
+from pcbatch.lowering.typing.leaves import array_leaves
 from pcbatch.lowering.typing.pytree import flatten
 
 

@@ -43,7 +43,6 @@ from pcbatch.lowering.cfg_passes import (
     unroll,
     wrap_entry,
 )
-from pcbatch.lowering.cfg_passes.leaves import array_leaves
 from pcbatch.lowering.diagnose import check_ownership, check_types
 from pcbatch.lowering.jaxpr_passes import drop_conversions
 from pcbatch.lowering.typing import infer, mixed_variables
@@ -51,6 +50,7 @@ from pcbatch.lowering.typing.abstract_values import Abstract, Known
 from pcbatch.lowering.typing.inferred import Inferred, untyped
 from pcbatch.lowering.typing.join_types import differs
 from pcbatch.lowering.typing.kept_traces import keeping_traces
+from pcbatch.lowering.typing.leaves import array_leaves
 
 ProgramT = TypeVar("ProgramT", CfgProgram, StackProgram)
 

@@ -26,7 +26,6 @@ from pcbatch.ir.message import Field
 from pcbatch.ir.ops import CAPACITY, ERROR, LIMIT, Branch, Check, Expr, Fail, Move, Prim, Print, Select, unset
 from pcbatch.ir.text.expr_text import part_text
 from pcbatch.ir.types import ArrayType
-from pcbatch.lowering.cfg_passes.leaves import Leaves, array_leaves, cast, constant, leaf_move, no_value
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
 from pcbatch.lowering.stack_passes.stored_into import MIN_SIZE
@@ -37,6 +36,7 @@ from pcbatch.lowering.typing.format_messages import Show
 from pcbatch.lowering.typing.inferred import Inferred, branch_targets
 from pcbatch.lowering.typing.jax_types import from_aval, to_aval
 from pcbatch.lowering.typing.join_types import differs
+from pcbatch.lowering.typing.leaves import Leaves, array_leaves, cast, constant, leaf_move, no_value
 from pcbatch.lowering.typing.made_records import functions_with_heap
 from pcbatch.lowering.typing.trace import JaxprFn, Traced, TracedCheck, check_outputs, restrict
 

@@ -22,10 +22,10 @@ from pcbatch.ir.roles import reads, rename_reads, writes
 from pcbatch.ir.tasks import Sync, TaskBlock, TaskEdge, TaskOp, TaskProgram, bindings
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Definition, propagate
-from pcbatch.lowering.cfg_passes.leaves import constant
 from pcbatch.lowering.tasks.linear_results import is_sum_of_two
 from pcbatch.lowering.tasks.tail_duplication import without_unreached
 from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.leaves import constant
 from pcbatch.lowering.typing.trace import JaxprFn
 
 ParameterKey = tuple[str, str]  # (block, variable)

@@ -35,11 +35,11 @@ from pcbatch.ir.roles import reads, writes
 from pcbatch.ir.types import BOOL, ArrayType
 from pcbatch.lowering.analysis.cost import inner_jaxprs, op_cost
 from pcbatch.lowering.cfg_passes.if_conversion import is_speculable
-from pcbatch.lowering.cfg_passes.leaves import constant, no_value
 from pcbatch.lowering.tasks.linear_results import linear_calls
 from pcbatch.lowering.tasks.pending_calls import Site, tails
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.leaves import constant, no_value
 from pcbatch.lowering.typing.trace import JaxprFn
 
 MOST, LEAST = 16, 4  # rows

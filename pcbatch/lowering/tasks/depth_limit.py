@@ -22,11 +22,11 @@ from pcbatch.ir.cfg import Block, Call, CfgProgram, Function, Op
 from pcbatch.ir.names import Fresh
 from pcbatch.ir.ops import ERROR, Branch, Expr, Fail, Prim, Return
 from pcbatch.ir.types import BOOL, ArrayType
-from pcbatch.lowering.cfg_passes.leaves import constant
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.tasks.pending_calls import tails
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.jax_types import to_aval
+from pcbatch.lowering.typing.leaves import constant
 from pcbatch.lowering.typing.trace import JaxprFn
 
 DEPTH = ArrayType("int32", ())

@@ -47,13 +47,13 @@ from pcbatch.ir.tasks import (
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.constants import Local, constants, shared_values
 from pcbatch.lowering.cfg_passes.inline import identifier
-from pcbatch.lowering.cfg_passes.leaves import constant, no_value
 from pcbatch.lowering.left_out import runs
 from pcbatch.lowering.tasks.alike_failures import without_messages
 from pcbatch.lowering.tasks.linear_results import has_checked_sums, linear_calls
 from pcbatch.lowering.tasks.pending_calls import CLOSED, Pending, Site, Waits, tails, waits
 from pcbatch.lowering.tasks.stored_results import Store, known_values, stored_results
 from pcbatch.lowering.typing.abstract_values import Known
+from pcbatch.lowering.typing.leaves import constant, no_value
 
 
 def run(program: CfgProgram, shared: frozenset[str] = frozenset()) -> TaskProgram | None:
