@@ -38,7 +38,7 @@ def tuples_wanted(inferred: Inferred, displays: Displays | None, decided: Decisi
         if isinstance(error, UnlikeError):
             one, other = map(_of_values, error.values)
             pairs.append((one, other))
-    meeting += [found for one, other in pairs for found in _meeting(one, other)]
+    meeting += [found for one, other in pairs for found in _meeting(one, other) if found]
     if not meeting or displays is None:
         return NONE
     if not decided.displays:

@@ -30,7 +30,7 @@ def type_change_in_loop(n):
 def structure_change_in_loop(n):
     state = (n, n)
     while n > 0:
-        state = (n, n > 0, n)  # here
+        state = {"n": n}  # here
         n -= 1
     return state
 
@@ -43,7 +43,7 @@ def returns_of_different_shape(n):
 
 def returns_of_different_structure(n):
     if n > 1:
-        return n
+        return {"n": n}
     return n, n  # here
 
 

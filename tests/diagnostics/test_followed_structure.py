@@ -84,7 +84,7 @@ CASES = [
     (
         """
         if x > 1:
-            return x, 2 * x
+            return tuple([x, 2 * x])
         return x
         """,
         ["return the same number of values on every path", "`jnp.zeros_like(x)`"],

@@ -249,10 +249,10 @@ def named_tuples(n):
     return Point(0, 0.5)
 
 
-def named_tuple_and_tuple(n):
+def named_tuple_and_list(n):
     if n > 0:
         return Point(n, 1)
-    return (n, 1)
+    return [n, 1]
 
 
 def none_or_array(n):
@@ -291,7 +291,7 @@ TREES = [
     Row(dicts_of_other_keys, "i32[]", "dict of texts to i32[]"),
     Row(ordered_dicts, "i32[]", "PCB302"),
     Row(named_tuples, "i32[]", "Point(x=i32[], y=~f32[])"),
-    Row(named_tuple_and_tuple, "i32[]", "PCB302"),
+    Row(named_tuple_and_list, "i32[]", "PCB302"),
     Row(none_or_array, "i32[]", "i32[] or None"),
     Row(none_inside, "i32[]", "(i32[], None)"),
     Row(one_string, "i32[]", "i32[]"),
