@@ -90,6 +90,9 @@ class Typed:
         return tuple(self.decisions.helpers.values())
 
 
+# The codes of types without a join, and of what primitives say of them.
+UNLIKE = frozenset({"PCB301", "PCB302", "PCB303", "PCB304", "PCB307"})
+
 # CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
 _AT_ONCE = RLock()
 
@@ -125,8 +128,8 @@ def typed_program(
     try:
         with noting_displays(notes):
             return _decided(fn, is_batched, args, shared_args, first)
-    except CompileError:
-        if not notes.found:
+    except CompileError as error:
+        if not notes.found or UNLIKE.isdisjoint(one.code for one in error.diagnostics):
             raise
     with noting_displays(None):  # records in place of tuples do not help: the error is that of the tuples
         return _decided(fn, is_batched, args, shared_args, first)
