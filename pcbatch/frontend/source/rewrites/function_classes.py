@@ -143,6 +143,8 @@ class Maker(ABC):
         celled = [n for n in free if cell_of(n) in outer.bound]
         parts = [read_by_cell(one, celled) for one in (*defined, *body)]
         values = {cell_of(n) if n in celled else n: n for n in free}
+        if names is not None and not names.keys() >= values.keys():
+            return None
         values = {n: load(n if names is None else names[n], at) for n in values}
         told = ("is", "==") if values and isinstance(node, gast.Lambda) else ()  # made as often as in Python
         place = (_name(outer, name, node), outer.source.loc(node))
