@@ -28,11 +28,10 @@ import gast
 
 from pcbatch.data.functions.sequence_builtins import unpacked
 from pcbatch.data.functions.users_code import own_defaults
-from pcbatch.diagnostics.diagnostic import Diagnostic, Label
-from pcbatch.errors import CompileError
 from pcbatch.frontend.build.kept_primitives import kept, made_once
 from pcbatch.frontend.build.operators import rewritten
 from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.captured import require_known
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names, renamed
@@ -44,7 +43,6 @@ from pcbatch.ir.ops import Expr
 from pcbatch.ir.text.written import Written
 
 PRIMITIVE = "__prim__"
-READS_HELP = "give the function that is called the values that it reads as arguments, in place of a function"
 
 
 def make_expr(
@@ -150,10 +148,7 @@ class Passed:
     def reads(self) -> tuple[str, ...]:
         """The variables that it reads, by their names in the function that gets it."""
         around = dict(self.target.captured)
-        if missing := [name for name in self._ins if name not in around]:
-            title = f"a function that is handed on reads `{missing[0]}`, which the function that gets it does not know"
-            label = Label(self.target.nested.outer.source.loc(self._function), "handed on from here")
-            raise CompileError(Diagnostic("PCB207", title, label, helps=(READS_HELP,)))
+        require_known(self.target.nested.outer, self._function, self._ins, around)
         return tuple(around[name] for name in self._ins)
 
     def made(self) -> FunctionType:

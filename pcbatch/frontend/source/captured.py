@@ -22,6 +22,9 @@ HELPS = (
 )
 
 
+READS_HELP = "give the function that is called the values that it reads as arguments, in place of a function"
+
+
 def cell_of(name: str) -> str:
     """Return the name of the variable that holds the cell of another one (`rewrites/cells.py`)."""
     return f"{CELL}{name}"
@@ -59,3 +62,12 @@ def changed(unit: Unit, name: str, at: Node, change: Node) -> CompileError:
     title = f"`{name}` may change after a function that is a value of the lane has captured it"
     second = () if change is None else (Label(unit.source.loc(change), "changed here"),)
     return CompileError(Diagnostic("PCB207", title, Label(unit.source.loc(at), "captured here"), second, helps=HELPS))
+
+
+def require_known(outer: Unit, node: Node, reads: Collection[str], known: Collection[str]) -> None:
+    """Refuse a function defined in `outer` and handed on, if it reads what the function that gets it does not know."""
+    for name in reads:
+        if name not in known:
+            title = f"a function that is handed on reads `{name}`, which the function that gets it does not know"
+            label = Label(outer.source.loc(node), "handed on from here")
+            raise CompileError(Diagnostic("PCB207", title, label, helps=(READS_HELP,)))

@@ -10,6 +10,7 @@ import dis
 import inspect
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -57,11 +58,14 @@ def stores(fn: FunctionType, classes: Iterable[type], attribute: str, apart: str
     spaces = [fn.__globals__, *(vars(cls) for cls in classes)]
     found = (value for space in spaces for name, value in space.items() if name != apart)
     codes = [value.__code__ for value in found if isinstance(value, FunctionType)]
-    codes.append(fn.__code__)
-    for code in codes:
-        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
-    ops = (one for code in codes for one in dis.get_instructions(code))
-    return any(one.opname == "STORE_ATTR" and one.argval == attribute for one in ops)
+    return any(attribute in _assigned(code) for code in (fn.__code__, *codes))
+
+
+@lru_cache(maxsize=4096)
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The names of the attributes that a function, or one in it, assigns."""
+    own = {one.argval for one in dis.get_instructions(code) if one.opname == "STORE_ATTR"}
+    return frozenset(own).union(*(_assigned(part) for part in code.co_consts if isinstance(part, CodeType)))
 
 
 def contents(cells: tuple[CellType, ...]) -> Iterator[object]:

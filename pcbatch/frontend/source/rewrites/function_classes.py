@@ -19,7 +19,7 @@ from pcbatch.data.functions import drafts
 from pcbatch.data.object_parts import is_users
 from pcbatch.data.objects.function_values import field_of, function_class
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.captured import CELL, cell_of, changed, changed_in_place, read_by_cell
+from pcbatch.frontend.source.captured import CELL, cell_of, changed, changed_in_place, read_by_cell, require_known
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.locate import WRITTEN, Located
 from pcbatch.frontend.source.resolve import MISSING, resolve
@@ -143,8 +143,7 @@ class Maker(ABC):
         celled = [n for n in free if cell_of(n) in outer.bound]
         parts = [read_by_cell(one, celled) for one in (*defined, *body)]
         values = {cell_of(n) if n in celled else n: n for n in free}
-        if names is not None and not names.keys() >= values.keys():
-            return None
+        require_known(outer, node, () if names is None else values, names or ())
         values = {n: load(n if names is None else names[n], at) for n in values}
         told = ("is", "==") if values and isinstance(node, gast.Lambda) else ()  # made as often as in Python
         place = (_name(outer, name, node), outer.source.loc(node))
