@@ -28,6 +28,7 @@ from pcbatch.data.capacity import (
     PARTS,
     START_CAPACITY,
     START_CHARACTERS,
+    START_ROOM,
     FullError,
     Room,
     first_capacity,
@@ -326,7 +327,7 @@ def _first_room(call: Arguments, needed: Room, limit: int | None, repeats: bool)
     if is_tracing(call.arrays) or not (repeats or limit is None):
         most = START_CAPACITY if limit is None else rounded(limit)
         return Room(most, most if limit else START_CHARACTERS, most)
-    start = _told(call) if repeats else Room(START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+    start = _told(call) if repeats else START_ROOM
     return needed.joined(start.within(rounded(limit or LARGEST)))
 
 
@@ -334,7 +335,7 @@ def _told(call: Arguments) -> Room:
     """The room that the arguments of a call tell; those of packed objects tell none."""
     values = (jax.tree.unflatten(type_.tree, type_.leaves) for type_ in call.types.values())
     elements = first_capacity(0 if TABLES in call.types else max(map(longest, values), default=0))
-    return Room(elements, START_CHARACTERS, START_CAPACITY)
+    return replace(START_ROOM, elements=elements)
 
 
 def _rounds(call: Arguments, options: Options) -> int | None:
@@ -354,7 +355,7 @@ def _rounds(call: Arguments, options: Options) -> int | None:
 def _always_full(needed: Room, limit: int | None) -> UsageError:
     """The error for a container that is known to need more room than it may have."""
     most = max(needed.parts)
-    what, parts = PARTS[needed.parts.index(most)]
+    what, parts, _ = PARTS[needed.parts.index(most)]
     if limit is None:
         title = f"{what} needs room for {most:,} {parts}, and {LARGEST:,} are the most that it can have"
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")

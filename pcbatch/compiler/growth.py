@@ -15,7 +15,7 @@ import numpy as np
 
 from pcbatch.compiler.program import Program
 from pcbatch.data.capacity import LARGEST, NO_ROOM, START_CAPACITY, Room, next_rooms, rounded
-from pcbatch.data.checks import CAPACITY, room_of
+from pcbatch.data.checks import room_of
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir import message as messages
@@ -121,5 +121,5 @@ def lanes_full(program: Program, raw: RawResult) -> Room:
         needed = 1
         for name in () if fail is None else messages.variables(fail.message):
             needed = max(needed, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
-        most = most.joined(room_of(CAPACITY if fail is None else fail.name, needed))
+        most = most.joined(room_of(None if fail is None else fail.name, needed))
     return most

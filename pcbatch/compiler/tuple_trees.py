@@ -1,4 +1,5 @@
-"""Which displays make the tuples of trees: those that type inference has found to meet what has another structure.
+"""The displays of the source whose tuples become records of trees, as type inference has found them to meet what has
+another structure.
 
 A tuple that meets a text, a number, or a tuple of another length or with other parts is looked for among the tuples
 that displays have made, by its length, its literal text at the front and the kinds of its parts. What is found more
@@ -143,9 +144,7 @@ def _text(x: Any) -> str | None:
 
 def _alike(x: Any, y: Any) -> bool:
     kinds = [_kind(part) for part in (x, y)]
-    if None in kinds:
-        return True
-    return kinds[0] == kinds[1]
+    return None in kinds or kinds[0] == kinds[1]
 
 
 def _kind(x: Any) -> str | None:

@@ -60,8 +60,13 @@ class Room:
 
 
 NO_ROOM = Room()
-PARTS = (("a list, dict or set", "elements"), ("a text", "characters"), ("a class", "objects"))
-"""The parts of a room, in words: what has it, and of what."""
+START_ROOM = Room(START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+PARTS = (
+    ("a list, dict or set", "elements", "lists"),
+    ("a text", "characters", "texts"),
+    ("a class", "objects", "classes"),
+)
+"""The parts of a room, in words: what has it, of what, and several of those that have it."""
 
 Capacities = tuple[int, int, int, int]  # of lists made of others, of what grows, of texts, and of the heap
 

@@ -149,10 +149,10 @@ def _require_room(needed: Index, room: int, kind: str) -> None:
         raise FullError(room_of(kind, needed))
 
 
-def room_of(kind: str, size: int) -> Room:
-    """Return the room of so much of what a check of this kind is about."""
+def room_of(kind: str | None, size: int) -> Room:
+    """Return the room of so much of what a check of this kind is about; that of elements where it is not known."""
     others = {CHARACTERS: Room(characters=size), RECORDS: Room(records=size)}
-    return others.get(kind, Room(elements=size))
+    return Room(elements=size) if kind is None else others.get(kind, Room(elements=size))
 
 
 def record(holds: Flag, exception: str, message: Sequence[Value], argument: Callable[[], Value] | None = None) -> None:

@@ -15,7 +15,7 @@ from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
 from pcbatch.compiler.program import Program
 from pcbatch.data.capacity import LARGEST, NO_ROOM, PARTS, Room, rounded
-from pcbatch.data.checks import CAPACITY, room_of
+from pcbatch.data.checks import room_of
 from pcbatch.data.functions.links import GIVEN_ONCE, ONE_PART
 from pcbatch.data.mappings.entries import TOO_LARGE
 from pcbatch.data.sequences.list_reductions import SET_ORDER
@@ -170,13 +170,14 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
     """The diagnostics of lanes of which something was full, one for each part of the room."""
     fails = {lane: report.locate(lane).fail for lane in lanes}
-    rooms = {lane: room_of(CAPACITY if fail is None else fail.name, 1) for lane, fail in fails.items()}
-    for part, (what, parts) in enumerate(PARTS):
+    rooms = {lane: room_of(None if fail is None else fail.name, 1) for lane, fail in fails.items()}
+    for part, words in enumerate(PARTS):
         if some := [lane for lane in lanes if rooms[lane].parts[part]]:
-            yield _container_full(report, some, what, report.room.parts[part], parts)
+            yield _container_full(report, some, report.room.parts[part], words)
 
 
-def _container_full(report: FailedRun, lanes: Sequence[int], what: str, most: int, parts: str) -> Diagnostic:
+def _container_full(report: FailedRun, lanes: Sequence[int], most: int, words: tuple[str, str, str]) -> Diagnostic:
+    what, parts, kinds = words
     needed = max(map(partial(_needed, report), lanes))
     primary, secondary = report.spans(lanes, "there is no room for one more here")
     notes = (*report.room_notes, *report.notes(lanes))
@@ -193,7 +194,6 @@ def _container_full(report: FailedRun, lanes: Sequence[int], what: str, most: in
     elif most >= LARGEST:
         help = "check that it does not grow for ever for these inputs; keep so many values in an array"
     else:
-        kinds = {"characters": "texts", "objects": "classes"}.get(parts, "lists")
         where = "inside `jit`" if report.traced else "in a run that cannot be repeated"
         notes = (
             f"{where} {kinds} have room for {most:,} {parts} and do not grow, unless `max_length` says more",
