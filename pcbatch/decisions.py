@@ -87,7 +87,9 @@ class Decisions:
         kept: generator functions whose generators are kept, in variables or parts of objects.
         streams: the classes whose objects stand for such generators, in order for the same reason.
         unpacked: `*values` gives so many arguments there, of a call of a function with optional parameters.
-        rolled: the loop over what stands there stays a loop, as its body may change how many elements there are.
+        rolled: the loop over what stands there stays a loop, as its body may change how many elements there are, or
+            copies of it would make most of the program.
+        copies: the loop there is copied however large it is, as something in it asks for numbers that are known.
         ordered: the order of a set is asked for, so that sets which are made of sets are made in the order of these.
         displays: what tuples displays make is noted.
         tuples: the classes of the tuples of displays that are records of a lane, by the places of the displays.
@@ -111,6 +113,7 @@ class Decisions:
     streams: Mapping[type, None] = field(default_factory=dict)
     unpacked: frozenset[tuple[Loc, int]] = frozenset()
     rolled: frozenset[Loc] = frozenset()
+    copies: frozenset[Loc] = frozenset()
     functions: Mapping[Any, None] = field(default_factory=dict)
     ordered: bool = False
     displays: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 from types import FunctionType
 from typing import TypeVar
@@ -21,7 +21,7 @@ from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.data.objects.tuples.displays import Displays, noting_displays
 from pcbatch.decisions import NONE, Decisions, Reason
-from pcbatch.diagnostics.diagnostic import in_order
+from pcbatch.diagnostics.diagnostic import Loc, in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
@@ -31,6 +31,8 @@ from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
 from pcbatch.ir.text.printer import print_program
 from pcbatch.ir.verifier import verify
+from pcbatch.lowering.analysis import copied_loops
+from pcbatch.lowering.analysis.copied_loops import CopiedLoop
 from pcbatch.lowering.cfg_passes import (
     by_class,
     enter_loops,
@@ -76,6 +78,7 @@ class Typed:
         result: structure of one lane's result; None without a signature.
         shared: the leaves of parameters that are uniform.
         decisions: what was decided about the user's source.
+        large: the loops of which the copies make a large part of it.
     """
 
     cfg: CfgProgram
@@ -83,6 +86,7 @@ class Typed:
     result: Abstract | None
     shared: frozenset[str]
     decisions: Decisions = NONE
+    large: frozenset[Loc] = frozenset()
 
     @property
     def helpers(self) -> tuple[Reason, ...]:
@@ -142,7 +146,24 @@ def _decided(
     shared_args: frozenset[str],
     decisions: Decisions,
 ) -> Typed:
-    """Compile with these decisions, and those that turn out to be wanted."""
+    """Compile with these decisions, and those that turn out to be wanted. Large loops over numbers stay loops where
+    nothing asks for numbers that are known while compiling."""
+    typed = _settled(fn, is_batched, args, shared_args, decisions)
+    large = typed.large - typed.decisions.copies
+    if not large:
+        return typed
+    with suppress(CompileError):
+        return _settled(fn, is_batched, args, shared_args, typed.decisions | Decisions(rolled=large))
+    return replace(typed, decisions=typed.decisions | Decisions(copies=large))
+
+
+def _settled(
+    fn: FunctionType,
+    is_batched: BatchedTest,
+    args: Mapping[str, Abstract] | None,
+    shared_args: frozenset[str],
+    decisions: Decisions,
+) -> Typed:
     first: CompileError | None = None  # of the program as it was written
     plain: CompileError | None = None  # of it without functions that are values
     with _AT_ONCE, keeping_work():
@@ -201,7 +222,9 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
         cfg = checked(split_live_ranges.run(entered), "split_ranges", ("defined",))
         check_types.run_untyped(cfg)
         return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
-    cfg, inferred = _inferred(source, args, helpers)
+    loops = dict[Loc, CopiedLoop]()
+    cfg, inferred = _inferred(source, args, helpers, loops)
+    large = copied_loops.large(loops, cfg, inferred)
     try:
         _check(cfg, inferred)
     except Restart as refused:
@@ -213,7 +236,7 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
     params |= {p: value for p, value in args.items() if p == TABLES}
     shared = frozenset(leaf for p in uniform for leaf, _ in array_leaves(p, params[p]))
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
-    return Typed(cfg, params, result, shared, helpers.decisions)
+    return Typed(cfg, params, result, shared, helpers.decisions, large)
 
 
 def _check(cfg: CfgProgram, inferred: Inferred) -> None:
@@ -233,18 +256,25 @@ def _statics(args: Mapping[str, Abstract]) -> dict[str, object]:
     return {n: leaf.value for n, leaf in leaves.items() if isinstance(leaf, Known) and is_static(leaf.value)}
 
 
-def _inferred(source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers) -> tuple[CfgProgram, Inferred]:
-    """The typed program and its types: loops and branches that only types can decide are rewritten first."""
+def _inferred(
+    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers, loops: dict[Loc, CopiedLoop]
+) -> tuple[CfgProgram, Inferred]:
+    """The typed program and its types: loops and branches that only types can decide are rewritten first.
+
+    The loops that are copied are added to `loops`.
+    """
     if helpers.decisions.made:
         source = checked(wrap_entry.with_records(source, args), "wrap_entry", ("defined",))
-    source, cfg, inferred = _unrolled(source, args, helpers)
+    source, cfg, inferred = _unrolled(source, args, helpers, loops)
     if any(differs(v, inferred.types.get((source.entry, name), v)) for name, v in args.items()):
         # The function goes on with another structure in a parameter than it is given, a list that grows: a new entry
         # has the types of the arguments, and converts them where it calls the function.
-        source, cfg, inferred = _unrolled(checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, helpers)
+        source, cfg, inferred = _unrolled(
+            checked(wrap_entry.run(source), "wrap_entry", ("defined",)), args, helpers, loops
+        )
     entered = checked(enter_loops.run(source, cfg, inferred), "enter_loops", ("defined",))
     if entered != source:
-        cfg, inferred = _unrolled(entered, args, helpers)[1:]
+        cfg, inferred = _unrolled(entered, args, helpers, loops)[1:]
     if inferred.errors or inferred.conflicts:
         return cfg, inferred
     flagged = checked(fail_unbound.run(cfg, inferred), "fail_unbound", ("defined",))
@@ -252,21 +282,21 @@ def _inferred(source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
 
 
 def _unrolled(
-    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
+    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers, loops: dict[Loc, CopiedLoop]
 ) -> tuple[CfgProgram, CfgProgram, Inferred]:
     """Infer types and unroll in turns, until no loop asks for it: the source, it with live ranges split, its types.
 
     Raises:
         Restart: a loop has been copied that has to stay one, as its body changes what it goes over in the next round.
     """
-    source, cfg, inferred = _unrolled_in_turns(source, args, helpers)
+    source, cfg, inferred = _unrolled_in_turns(source, args, helpers, loops)
     if miscounted := unroll.miscounted(cfg, inferred):
         raise Restart(Decisions(rolled=miscounted), CompileError([unroll.refused(loc) for loc in sorted(miscounted)]))
     return source, cfg, inferred
 
 
 def _unrolled_in_turns(
-    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers
+    source: CfgProgram, args: Mapping[str, Abstract], helpers: Helpers, loops: dict[Loc, CopiedLoop]
 ) -> tuple[CfgProgram, CfgProgram, Inferred]:
     faulty: tuple[CfgProgram, CfgProgram, Inferred] | None = None
     while True:
@@ -289,6 +319,7 @@ def _unrolled_in_turns(
             faulty = faulty if faulty and unroll.cuts(source) else (source, cfg, inferred)
         elif faulty is not None and not unroll.holds(cfg, inferred):
             return faulty  # arms that were cut because there were faults are possible
+        loops |= unroll.copied_loops(source, cfg, inferred)
         unrolled = checked(unroll.run(source, cfg, inferred), "unroll", ("defined",))
         if unrolled == source and inferred.widened:
             unrolled = _without_widening(source, cfg, args)

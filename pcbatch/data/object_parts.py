@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import site
 import sys
 import sysconfig
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from types import CodeType
+from types import BuiltinMethodType, CodeType, MethodType, ModuleType
 from typing import Any
 
 import jax
@@ -57,6 +58,10 @@ def parts_of(value: Any) -> tuple[bool, list[Any]] | None:
         return True, list(value.values())
     if isinstance(value, tuple | frozenset):
         return False, list(value)
+    if isinstance(value, functools.partial):
+        return False, [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, BuiltinMethodType | MethodType) and not isinstance(value.__self__, ModuleType | type):
+        return False, [value.__self__]
     if isinstance(value, list | set):
         return True, list(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

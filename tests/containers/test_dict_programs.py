@@ -780,3 +780,42 @@ MEMBERS = [members_of_a_comprehension, members_of_a_loop, members_of_pairs, memb
 @pytest.mark.parametrize("f", MEMBERS, ids=lambda f: f.__name__)
 def test_members_of_an_enumeration_as_keys(f):
     check(f, N)
+
+
+def text_default(n):
+    names = defaultdict(lambda: "none")
+    names[n] = "some"
+    return names[2], names[3]
+
+
+def pair_default(n):
+    found = defaultdict(lambda: (0, 1.5))
+    found[n] = (3, 2.5)
+    return found[2][0] + found[2][1], found[3][0], n in found
+
+
+def list_default(n):
+    counts = defaultdict(lambda: [0, 0])
+    for k in range(n):
+        counts[k % 3][k % 2] += k
+    return counts[0][0], counts[1][1], counts[2][0], len(counts)
+
+
+def default_that_stays(n):
+    most = 10**6
+
+    def reach(start):
+        distance = defaultdict(lambda: most)
+        distance[start] = 0
+        for k in range(n):
+            if distance[k] + 1 < distance[k + 1]:
+                distance[k + 1] = distance[k] + 1
+        return distance[2]
+
+    return reach(0), reach(1)
+
+
+def test_defaults_of_a_defaultdict():
+    """Constants may be defaults, and what variables hold that no one assigns again."""
+    for f in (text_default, pair_default, list_default, default_that_stays):
+        check(f, N)

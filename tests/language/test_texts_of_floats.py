@@ -235,3 +235,24 @@ def whole_numbers_shown(n):
 
 def test_the_help_for_it_works() -> None:
     assert pcbatch.batch(whole_numbers_shown)(np.array([1, 2])).tolist() == ["0.5", "2.0"]
+
+
+def test_integers_as_decimals_show_all_their_digits() -> None:
+    """A float of 32 bits has too few for them."""
+
+    @pcbatch.batch
+    def shown(n):  # type: ignore[no-untyped-def]
+        return f"{n:.2f}", f"{n:,.1f}", f"{n:e}", f"{n:.8e}", f"{n:+.0e}", f"{n:.3g}", f"{n:.9G}"
+
+    @pcbatch.batch
+    def percent(n):  # type: ignore[no-untyped-def]
+        return f"{n:%}", f"{n:.0%}"
+
+    numbers = [0, 5, -15, 25, 95, 9999995, 12345650, 12345750, 123456789, -16777217, 2147483647, -2147483647]
+    found = shown(jnp.array(numbers))
+    assert list(map(tuple, zip(*(part.tolist() for part in found), strict=True))) == list(map(shown.plain, numbers))
+    run = percent.run(jnp.array([7, -1234567, 123456789]))
+    assert run.status.tolist() == [0, 0, int(pcbatch.Status.LIMIT)]
+    assert [part.tolist()[:2] for part in run.value] == [
+        list(part) for part in zip(*map(percent.plain, [7, -1234567]), strict=True)
+    ]

@@ -163,9 +163,10 @@ def formatted(value: Value, spec: Value) -> Value:
     """Return `format(value, spec)` of a number or a text of a lane, or of any value with a width of a lane."""
     if isinstance(spec, str) and not spec:
         return text(value)
-    parts, width = parts_of(spec)
+    (parts, width), whole = parts_of(spec), None
     if is_whole(value) and parts is not None and parts["kind"] in DECIMAL:
-        value = to_float(value.astype(np.int32) if value.dtype == np.bool_ else value)
+        whole = value.astype(np.int32) if value.dtype.itemsize < 4 else value
+        value = to_float(whole)
     of_text, of_float = isinstance(value, LaneText | str), is_float(value)
     fits = _fits_text if of_text else _fits_float if of_float else _fits_integer
     if parts is None or not fits(parts, value):
@@ -173,7 +174,7 @@ def formatted(value: Value, spec: Value) -> Value:
     if of_text:
         value = as_text(value[: int(parts["most"])] if parts["most"] else value)
     else:
-        value = _decimals(value, parts) if of_float else _digits(value, parts)
+        value = _decimals(value, parts, whole) if of_float else _digits(value, parts)
     if not parts["width"]:
         return value
     align = parts["align"]
@@ -206,18 +207,23 @@ def _fits_float(parts: re.Match[str], value: Value) -> bool:
     return int(most or 0) <= float_texts.LARGEST[kind][size]
 
 
-def _decimals(value: Value, parts: re.Match[str]) -> LaneText:
-    """The text of a float in a format, with its sign and marks of thousands."""
+def _decimals(value: Value, parts: re.Match[str], whole: Value) -> LaneText:
+    """The text of a float, or of the integer that it has been, in a format, with its sign and marks of thousands."""
     kind, group = parts["kind"].lower(), parts["group"]
+    if value.dtype.itemsize == 8:  # it is the float that Python shows
+        whole = None
+    digits = value if whole is None else whole
     most = 6 if parts["most"] is None else int(parts["most"])
     if kind == "" and origin_of(value) in (Origin.UNKNOWN, Origin.MIXED):
         raise Refusal("PCB304", EITHER, helps=EITHER_HELPS)
     if kind == "":
         shown = text(value) if parts["most"] is None else float_texts.general(value, most, group, is_float=True)
     elif kind == "g":
-        shown = float_texts.general(value, most, group)
+        shown = float_texts.general(digits, most, group)
     elif kind == "e":
-        shown = float_texts.scientific(value, most)
+        shown = float_texts.scientific(digits, most)
+    elif whole is not None:
+        shown = float_texts.fixed_of_integer(whole, most, group, 100 if kind == "%" else 1)
     else:
         scaled = once(operator.mul, "*", value, 100.0) if kind == "%" else value
         shown = float_texts.fixed(scaled, most, group)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType, ModuleType
 from typing import Any, Self
 
 import jax
@@ -30,6 +31,7 @@ from pcbatch.data.sequences.lane_deque import LaneDeque
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import lists_in
 from pcbatch.data.values import Index, Value
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 _NOTHING: Any = object()
@@ -42,7 +44,8 @@ class Missing:
     Attributes:
         name: the name of the class in Python: "Counter", "defaultdict" or, for `ORDERED`, "OrderedDict".
         kind: the type of the value, for 0, 0.0 and False are equal.
-        value: a number; for an empty container, None, or what becomes of keys that it lacks.
+        value: a number or text; for a list or tuple, its elements, each with its type; for an empty container, None, or
+            what becomes of keys that it lacks.
         stored: whether the key is stored when it is read.
     """
 
@@ -55,7 +58,7 @@ class Missing:
         """Return the value, a new one for every key."""
         if self.value is None or isinstance(self.value, Missing):
             return LaneDict(self.value) if isinstance(self.value, Missing) else EMPTY[self.kind]()
-        return self.value
+        return _thawed((self.kind, self.value))
 
 
 EMPTY: dict[type, Callable[[], Any]] = {
@@ -63,6 +66,7 @@ EMPTY: dict[type, Callable[[], Any]] = {
 }  # fmt: skip
 
 COUNTER = Missing("Counter", int, 0, stored=False)
+STORE = "store the first value yourself: `if k not in d: d[k] = ...`"
 ORDERED = Missing("OrderedDict", dict, None, stored=False)
 """The mark of an `OrderedDict`, which has no value for keys that it lacks."""
 
@@ -71,9 +75,10 @@ def missing_of(factory: Callable[[], Value] | None) -> Missing | None:
     """Return what a `defaultdict` with this factory gives for keys that it lacks."""
     if factory is None:
         return None
+    if (read := _read_later(factory)) is not None:
+        title = f"the default of a `defaultdict` reads `{read}`, which may be another value when a key is missing"
+        raise Refusal("PCB304", title, helps=(f"give it the value that it has now: `lambda {read}={read}: ...`", STORE))
     value = factory()
-    if type(value) in (bool, int, float, complex):
-        return Missing("defaultdict", type(value), value, stored=True)
     if isinstance(value, defaultdict | LaneDict | Counter | OrderedDict) and len(value) == 0:
         inner: Missing | None = ORDERED if isinstance(value, OrderedDict) else COUNTER
         inner = missing_of(value.default_factory) if isinstance(value, defaultdict) else inner
@@ -82,8 +87,44 @@ def missing_of(factory: Callable[[], Value] | None) -> Missing | None:
     kind = set if isinstance(value, LaneSet) else deque if isinstance(value, LaneDeque) else type(value)
     if kind in EMPTY and not len(value) and getattr(value, "maxlen", None) is None:
         return Missing("defaultdict", kind, None, stored=True)
-    title = f"a `defaultdict` of the lane has numbers or empty containers as defaults, not {value!r}"
-    raise Refusal("PCB304", title, helps=("store the first value yourself: `if k not in d: d[k] = ...`",))
+    if (frozen := _frozen(value)) is not None:
+        return Missing("defaultdict", *frozen, stored=True)
+    title = f"a `defaultdict` of the lane has constants or empty containers as defaults, not {type_name(value)}"
+    raise Refusal("PCB304", title, helps=(STORE,))
+
+
+def _read_later(factory: Callable[[], Value]) -> str | None:
+    """Return a variable of another function that a factory reads each time that it is called; None if there is none."""
+    for name, cell in zip(
+        getattr(getattr(factory, "__code__", None), "co_freevars", ()), _cells(factory), strict=False
+    ):
+        if not isinstance(cell, FunctionType | ModuleType) or _read_later(cell) is not None:
+            return str(name)
+    return None
+
+
+def _cells(function: Callable[[], Value]) -> Iterator[Value]:
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            yield None
+
+
+def _frozen(value: Value) -> tuple[type, Value] | None:
+    """Return the type of a constant, and its value, or its elements with theirs; None for what is none."""
+    if type(value) in (bool, int, float, complex, str):
+        return type(value), value
+    if type(value) not in (list, tuple):
+        return None
+    parts = tuple(_frozen(part) for part in value)
+    return None if None in parts else (type(value), parts)
+
+
+def _thawed(frozen: tuple[type, Value]) -> Value:
+    """Return a constant of this type, made anew of what `_frozen` gives."""
+    kind, value = frozen
+    return kind(map(_thawed, value)) if kind in (list, tuple) else value
 
 
 @for_kind(dict)

@@ -58,6 +58,22 @@ class Kind:
 KINDS = {4: Kind(32, 23, -45, 38), 8: Kind(64, 52, -324, 308)}
 
 
+def digits_of_integer(n: Num, count: int) -> tuple[Value, Value]:
+    """Return what `digits_of` gives of a float, of an integer of 32 bits."""
+    word = np.dtype(np.uint32)
+    size = abs(n).astype(word) if jnp.issubdtype(n.dtype, jnp.signedinteger) else n
+    tens = np.array([10**k for k in range(10)], word)
+    exponent = jnp.maximum(jnp.sum(size >= tens, dtype=np.int32) - np.int32(1), 0)
+    dropped = exponent + np.int32(1 - count)
+    ten = taken(jnp.asarray(tens), jnp.abs(dropped))
+    number, rest = size // ten, size % ten
+    twice = rest + rest  # of nine digits at most
+    number += ((twice > ten) | ((twice == ten) & (number % word.type(2) == word.type(1)))).astype(word)
+    carried = number == word.type(10**count)
+    number = jnp.where(dropped > 0, jnp.where(carried, number // word.type(10), number), size * ten)
+    return number, exponent + ((dropped > 0) & carried).astype(np.int32)
+
+
 def digits_of(x: Num, count: int) -> tuple[Value, Value]:
     """Return the first `count` digits of a float as an integer, rounded, and the exponent of the first of them.
 

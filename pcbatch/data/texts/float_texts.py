@@ -21,7 +21,7 @@ from pcbatch.data.columns import row, taken
 from pcbatch.data.origins import Origin, note
 from pcbatch.data.rounding import exact_product, rounded
 from pcbatch.data.row_search import first_row
-from pcbatch.data.texts.float_digits import MOST, digits_of
+from pcbatch.data.texts.float_digits import MOST, digits_of, digits_of_integer
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.quoted import as_quoted
 from pcbatch.data.texts.text import joined
@@ -108,18 +108,30 @@ def fixed(x: Num, places: int, group: str = "") -> LaneText:
     return _special(x, _assembled(jnp.signbit(x), whole, part, places, places, group))
 
 
+def fixed_of_integer(n: Num, places: int, group: str = "", scale: int = 1) -> LaneText:
+    """Return `f"{scale * n:.2f}"` of an integer, all digits of which are shown, and so many zeros behind the point.
+
+    The lane stops for a product that does not fit the dtype.
+    """
+    most = int(jnp.iinfo(n.dtype).max) // scale
+    limit((n <= most) & ((n >= -most) | (scale == 1)), "the whole part of the number has too many digits for its text")
+    word = np.dtype(f"uint{n.dtype.itemsize * 8}")
+    size = (abs(n).astype(word) if jnp.issubdtype(n.dtype, jnp.signedinteger) else n) * word.type(scale)
+    return _assembled(n < 0, size, word.type(0), places, places, group)
+
+
 def scientific(x: Num, places: int) -> LaneText:
     """Return `f"{x:.6e}"` with so many decimal places, one less than the `MOST` digits at most."""
-    number, exponent = digits_of(x, places + 1)
+    number, exponent = _digits(x, places + 1)
     ten = number.dtype.type(10**places)
-    text = _assembled(jnp.signbit(x), number // ten, number % ten, places, places)
+    text = _assembled(_is_negative(x), number // ten, number % ten, places, places)
     return _special(x, _with_exponent(text, exponent, True))
 
 
 def general(x: Num, count: int, group: str = "", is_float: bool = False) -> LaneText:
     """Return `f"{x:.6g}"` with so many digits, `MOST` at most, or `f"{x:.6}"`, which shows that `x` is a float."""
     count = max(count, 1)
-    number, exponent = digits_of(x, count)
+    number, exponent = _digits(x, count)
     tens = _tens(number.dtype)
     zeros = jnp.sum(number % tens[1:count] == number.dtype.type(0), dtype=np.int32)
     far = (exponent < np.int32(-4)) | (exponent >= np.int32(count - is_float))
@@ -130,8 +142,16 @@ def general(x: Num, count: int, group: str = "", is_float: bool = False) -> Lane
     whole, part = number // ten, number % ten
     if is_float:
         places = jnp.where(far, places, jnp.maximum(places, np.int32(1)))
-    text = _assembled(jnp.signbit(x), whole, part, places, count + 3, group)
+    text = _assembled(_is_negative(x), whole, part, places, count + 3, group)
     return _special(x, _with_exponent(text, exponent, far))
+
+
+def _digits(x: Num, count: int) -> tuple[Value, Value]:
+    return digits_of(x, count) if jnp.issubdtype(x.dtype, jnp.floating) else digits_of_integer(x, count)
+
+
+def _is_negative(x: Num) -> Flag:
+    return jnp.signbit(x) if jnp.issubdtype(x.dtype, jnp.floating) else x < 0
 
 
 def _with_exponent(text: LaneText, exponent: Index, shown: Flag) -> LaneText:

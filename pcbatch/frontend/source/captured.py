@@ -11,8 +11,8 @@ from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import CompileError
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
-from pcbatch.frontend.source.rewrites.nested import nonlocals
-from pcbatch.frontend.source.scope import hidden_inside
+from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
+from pcbatch.frontend.source.scope import hidden_inside, parameters
 from pcbatch.frontend.source.tree import Node, load, rebuild
 
 CELL = "pcbatch_cell_"
@@ -55,6 +55,26 @@ def changed_in_place(unit: Unit, node: Node, names: Collection[str]) -> Iterator
         if place is not None and not place.keys and place.name in names:
             if found is None or "." in found.method or is_mutating_method(part.func, statement=True):
                 yield place.name
+
+
+def assigned_once(unit: Unit, name: str) -> bool:
+    """Return whether a local variable of a function gets a value in one place alone, outside of loops."""
+    loops = [part for part in gast.walk(unit.node) if isinstance(part, gast.For | gast.While)]
+    looped = {id(part) for loop in loops for part in gast.walk(loop)}
+    elsewhere = {each for definition in unit.definitions.values() for each in nonlocals(function_of(definition))}
+    places = unit.bound[name]
+    once = len(places) == (name not in parameters(unit.node.args)) and not any(id(one) in looped for one in places)
+    return once and name not in elsewhere
+
+
+def keeps_its_value(unit: Unit, name: str, line: int) -> bool:
+    """Return whether a variable has got its only value before a line of a function, and its object does not change."""
+    target = unit.lifted.get(getattr(unit.node, "name", ""))
+    around = target is not None and target.nested.node is unit.node and name not in parameters(unit.node.args)
+    if target is not None and around and name in unit.params:
+        return keeps_its_value(target.nested.outer, name, line)
+    once = name in unit.bound and assigned_once(unit, name) and all(one.lineno < line for one in unit.bound[name])
+    return once and not any(changed_in_place(unit, unit.node, [name]))
 
 
 def changed(unit: Unit, name: str, at: Node, change: Node) -> CompileError:

@@ -6,7 +6,7 @@ rewriting makes new nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -102,8 +102,14 @@ def is_supported(node: Node, function: Function) -> bool:
 
 def attempted(body: Node, at: Node) -> Node:
     """Make the function without arguments that evaluates an expression in the body of a `try`: none of the user's."""
-    mark = gast.Name(id=ATTEMPTED, ctx=gast.Param(), annotation=None, type_comment=None)
-    arguments = with_fields(no_parameters(), args=[gast.copy_location(mark, at)], defaults=[constant(None, at)])
+    return with_defaults({ATTEMPTED: constant(None, at)}, body, at)
+
+
+def with_defaults(values: Mapping[str, Node], body: Node, at: Node) -> Node:
+    """Make the function that evaluates an expression, and whose parameters have these defaults."""
+    names = [gast.Name(id=name, ctx=gast.Param(), annotation=None, type_comment=None) for name in values]
+    args = [gast.copy_location(name, at) for name in names]
+    arguments = with_fields(no_parameters(), args=args, defaults=list(values.values()))
     return gast.copy_location(gast.Lambda(args=arguments, body=body), at)
 
 

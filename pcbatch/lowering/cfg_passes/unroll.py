@@ -22,13 +22,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
+import jax
+
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
 from pcbatch.errors import CompileError, NeedsUnrolling
 from pcbatch.ir.analysis.def_use import retarget
 from pcbatch.ir.analysis.loops import Dominators, Loop, loops
-from pcbatch.ir.cfg import Block, CfgProgram, Function, Terminator
-from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail
+from pcbatch.ir.cfg import Block, CfgProgram, Function, Op, Terminator
+from pcbatch.ir.ops import ERROR, RETURN, Branch, Fail, Prim
 from pcbatch.ir.roles import writes
+from pcbatch.lowering.analysis.copied_loops import CopiedLoop
 from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
@@ -57,6 +60,34 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
     if unrolled != source or not (inferred.errors or inferred.conflicts):
         return unrolled
     return prune(source, split, inferred)
+
+
+def copied_loops(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> dict[Loc, CopiedLoop]:
+    """Return the loops over numbers, or tuples of them, that `run` unrolls, by the places of what they go over."""
+    split_functions = {f.name: f for f in split.functions}
+    found = dict[Loc, CopiedLoop]()
+    for key, error in sorted(inferred.errors.items()):
+        name, label, place = key
+        op = {block.label: block for block in split_functions[name].blocks}[label].ops[place]
+        if not isinstance(error, NeedsUnrolling) or op.loc is None or not _goes_over_numbers(name, op, inferred):
+            continue
+        unrolling = _Unrolling(source.function(name), split_functions[name], inferred)
+        for wanted in unrolling.outermost([key]):
+            inside = (op.loc for label in wanted.copied for op in unrolling.by_label[label].ops)
+            found[op.loc] = CopiedLoop(wanted.trips or 0, frozenset(loc for loc in inside if loc is not None))
+    return found
+
+
+def _goes_over_numbers(function: str, op: Op, inferred: Inferred) -> bool:
+    """Return whether an operation takes an element of numbers, or of tuples of them, that are known and alike."""
+    rows = inferred.types.get((function, op.expr.ins[0])) if isinstance(op, Prim) and op.expr.ins else None
+    if rows is None or not rows.known:
+        return False
+    value = rows.value()
+    if not isinstance(value, list | tuple):
+        return False
+    kinds = {(jax.tree.structure(one), *map(type, jax.tree.leaves(one))) for one in value}
+    return len(kinds) == 1 and set(next(iter(kinds))[1:]) <= {bool, int, float}
 
 
 def prune(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:

@@ -39,6 +39,7 @@ from pcbatch.lowering.typing.trace_errors import (
     ChangedArgument,
     KeptFunction,
     TraceError,
+    check_not_bound,
     check_not_iterator,
     check_not_mutated,
     refuse_effects,
@@ -293,6 +294,7 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
     values = (out,) if results == 1 else tuple(out)
     for value in values:
         check_not_iterator(value)
+    check_not_bound(values, args)
     return values
 
 

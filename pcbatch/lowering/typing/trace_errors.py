@@ -5,20 +5,24 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType, GeneratorType, TracebackType
+from types import BuiltinMethodType, FrameType, GeneratorType, MethodType, TracebackType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 
+from pcbatch.data.aliasing import Key, Parts
 from pcbatch.data.object_parts import is_plain_object, is_users, parts_of
 from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.decisions import NONE, Cure, Decisions, key_of_library
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
+from pcbatch.lowering.typing.pytree import flatten
 
+BOUND = (BuiltinMethodType, MethodType, functools.partial)
 COLLECTIVE = (
     "this is a collective of devices, and each lane runs at its own pace",
     "call it on the results of all lanes: `jax.lax.psum(f(xs), axis)`",
@@ -44,6 +48,16 @@ class ChangedArgument(TraceError):
 
 class KeptFunction(TraceError):
     """Error of a primitive whose result is a function, which no variable of a lane can hold."""
+
+
+def check_not_bound(values: Sequence[Any], args: Sequence[Any]) -> None:
+    """Refuse a method of an argument that can be changed, or a `partial` with one: it would not see the changes."""
+    for bound in (leaf for value in values for leaf in flatten(value)[0] if isinstance(leaf, BOUND)):
+        held = {key for key in Parts(bound).inner if key[0] == "object"}
+        if held.isdisjoint(set[Key]().union(*(Parts(arg).own | Parts(arg).inner for arg in args))):
+            continue
+        title = f"a value of type {type_name(bound)} cannot be kept in a variable of a lane"
+        raise KeptFunction(title, "call it where it is made, or define a function with `def` that calls it")
 
 
 def refuse_effects(closed: jex.ClosedJaxpr) -> None:

@@ -122,12 +122,13 @@ ROWS = [
         "default of a defaultdict",
         "PCB304",
         "store the first value yourself: `if k not in d: d[k] = ...`",
-        "from collections import defaultdict\n@pcbatch.batch\ndef f(xs):\n    d = defaultdict(lambda: [0, 0])\n    for x in xs:\n"
+        "from collections import defaultdict\n@pcbatch.batch\ndef f(xs):\n    d = defaultdict(lambda: [0, xs[0]])\n"
+        "    for x in xs:\n"
         "        d[x][0] += 1\n    return len(d)\n",
         LISTS,
         (
-            ("defaultdict(lambda: [0, 0])", "{}"),
-            ("    for x in xs:\n", "    for x in xs:\n        if x not in d: d[x] = [0, 0]\n"),
+            ("defaultdict(lambda: [0, xs[0]])", "{}"),
+            ("    for x in xs:\n", "    for x in xs:\n        if x not in d: d[x] = [0, xs[0]]\n"),
         ),
     ),
     Row(

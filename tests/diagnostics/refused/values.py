@@ -312,4 +312,21 @@ ROWS = [
         (("@pcbatch.batch\n", "@pcbatch.batch(in_axes={'k': None})\n"),),
         args="np.array([1, 2]), 7",
     ),
+    Row(
+        "default that a variable gives",
+        "PCB304",
+        "give it the value that it has now: `lambda k=k: ...`",
+        "from collections import defaultdict\n@pcbatch.batch\ndef f(n):\n    k = 1\n    d = defaultdict(lambda: k)\n"
+        "    a = d[0]\n    k = n\n    return a + d[0] + k\n",
+        "[(3,), (5,)]",
+        (("lambda: k", "lambda k=k: k"),),
+    ),
+    Row(
+        "method of a list in a variable",
+        "PCB304",
+        "define the function with `def add(z): return f.append(z)`",
+        "@pcbatch.batch\ndef g(n):\n    f = [1]\n    add = f.append\n    add(n)\n    return f\nf = g\n",
+        "[(3,), (5,)]",
+        (("    add = f.append\n", "    def add(z): return f.append(z)\n"),),
+    ),
 ]

@@ -3,15 +3,24 @@
 d.setdefault(k, []).append(x)    ==>      d[(d.setdefault(k, []), k)[-1]].append(x)
 
 xs = d.setdefault(k, [])         ==>      d.setdefault(k, []); xs = d[k]
+
+Factories of a `defaultdict` get the values of variables that stay what they are.
+
+d = defaultdict(lambda: start)   ==>      d = defaultdict(lambda start=start: start)
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import gast
 
+from pcbatch.frontend.source.captured import keeps_its_value
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation, place_of
+from pcbatch.frontend.source.resolve import resolve
+from pcbatch.frontend.source.scope import free_names, parameters
 from pcbatch.frontend.source.tree import (
     FUNCTIONS,
     Node,
@@ -24,6 +33,7 @@ from pcbatch.frontend.source.tree import (
     rebuild_bodies,
     subscript,
     target_of,
+    with_defaults,
 )
 
 OWN_SCOPES = (*FUNCTIONS, gast.ClassDef, gast.Lambda)
@@ -49,12 +59,23 @@ class _Writer:
             return node
         node = rebuild(node, self.rewritten)
         match node:
+            case gast.Call(args=[gast.Lambda() as factory]) if resolve(self.unit, node.func) is defaultdict:
+                return rebuild(node, lambda child: self.bound(factory) if child is factory else child)
             case gast.Subscript(ctx=gast.Store() | gast.Del()) | gast.Attribute(ctx=gast.Store() | gast.Del()):
                 return self.placed(node)
             case gast.Call(func=gast.Attribute() as func):
                 new = rebuild(node, lambda child: self.placed(child) if child is func else child)
                 return new if mutation(self.unit, new, statement=True) is not None else node
         return node
+
+    def bound(self, node: Node) -> Node:
+        """An expression in which factories get the variables that stay what they are by defaults of parameters."""
+        new = rebuild(node, self.bound)
+        if not isinstance(new, gast.Lambda) or parameters(new.args):
+            return new
+        names = [name for name in free_names(new) if name in self.unit.variables]
+        kept = [name for name in names if keeps_its_value(self.unit, name, node.lineno)]
+        return with_defaults({name: load(name, new) for name in kept}, new.body, new) if kept else new
 
     def statements(self, body: list[Node]) -> list[Node]:
         """Statements, of which each that gives an object in a dict a name becomes two."""

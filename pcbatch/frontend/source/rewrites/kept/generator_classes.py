@@ -24,6 +24,7 @@ from pcbatch.data.functions import sequence_builtins
 from pcbatch.data.sequences.lane_iterator import GENERATOR
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.captured import assigned_once
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import may_stop
 from pcbatch.frontend.source.helpers import Helpers
@@ -33,7 +34,7 @@ from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.kept.assigned_variables import read_without_value
 from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume, Counted, statements
 from pcbatch.frontend.source.rewrites.kept.resumed_bodies import OWN, Resumed
-from pcbatch.frontend.source.rewrites.nested import function_of, lift, nonlocals
+from pcbatch.frontend.source.rewrites.nested import lift, nonlocals
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import bindings, free_names, parameters, renamed
 from pcbatch.frontend.source.tree import (
@@ -82,13 +83,8 @@ def _check_captured(outer: Unit, target: Target) -> None:
     for name in free_names(node):
         if name in outer.definitions:
             raise CannotResume(f"it reads `{name}`, which is a function inside another one", node)
-    loops = [part for part in gast.walk(outer.node) if isinstance(part, gast.For | gast.While)]
-    looped = {id(part) for loop in loops for part in gast.walk(loop)}
-    elsewhere = {name for definition in outer.definitions.values() for name in nonlocals(function_of(definition))}
     for name, _ in target.captured:
-        places = outer.bound[name]
-        once = len(places) == (name not in parameters(outer.node.args)) and not any(id(one) in looped for one in places)
-        if not once or name in elsewhere:
+        if not assigned_once(outer, name):
             raise CannotResume(f"it reads `{name}`, which the function around it may assign again", node)
 
 
