@@ -140,6 +140,18 @@ def look_up(
     return fixed, replaced
 
 
+def is_kept(b: Builder, place: Place, args: Sequence[Node]) -> bool:
+    """Whether what is at a place is there still once arguments are evaluated, as far as the text tells.
+
+    Records may be one another: an attribute of the name may be this one, whatever the path to it.
+    """
+    keys, changing = _keys(place), [arg for arg in args if changes_objects(b, arg)]
+    parts = [one.part for one in stored_parts(b.unit, changing)]
+    return bool(keys) and all(part.keys[-1] not in keys or part.keys[-1] == ANY for part in parts) and not any(
+        part.root == place.name and _on_one_way(part.keys, keys) for part in parts if len(part.keys) <= len(keys)
+    )
+
+
 def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
     """The parts that arguments store on the way to a place, or inside of what is there."""
     changing = [arg for arg in args if changes_objects(b, arg)]
