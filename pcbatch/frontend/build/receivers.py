@@ -147,8 +147,12 @@ def is_kept(b: Builder, place: Place, args: Sequence[Node]) -> bool:
     """
     keys, changing = _keys(place), [arg for arg in args if changes_objects(b, arg)]
     parts = [one.part for one in stored_parts(b.unit, changing)]
-    return bool(keys) and all(part.keys[-1] not in keys or part.keys[-1] == ANY for part in parts) and not any(
-        part.root == place.name and _on_one_way(part.keys, keys) for part in parts if len(part.keys) <= len(keys)
+    return (
+        bool(keys)
+        and all(part.keys[-1] not in keys or part.keys[-1] == ANY for part in parts)
+        and not any(
+            part.root == place.name and _on_one_way(part.keys, keys) for part in parts if len(part.keys) <= len(keys)
+        )
     )
 
 
