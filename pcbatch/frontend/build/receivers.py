@@ -141,19 +141,14 @@ def look_up(
 
 
 def is_kept(b: Builder, place: Place, args: Sequence[Node]) -> bool:
-    """Whether what is at a place is there still once arguments are evaluated, as far as the text tells.
+    """Whether the text tells that what is at a place is there still once arguments are evaluated.
 
     Records may be one another: an attribute of the name may be this one, whatever the path to it.
     """
     keys, changing = _keys(place), [arg for arg in args if changes_objects(b, arg)]
-    parts = [one.part for one in stored_parts(b.unit, changing)]
-    return (
-        bool(keys)
-        and all(part.keys[-1] not in keys or part.keys[-1] == ANY for part in parts)
-        and not any(
-            part.root == place.name and _on_one_way(part.keys, keys) for part in parts if len(part.keys) <= len(keys)
-        )
-    )
+    if any(one.part.keys[-1] in keys and one.part.keys[-1] != ANY for one in stored_parts(b.unit, changing)):
+        return False
+    return bool(keys) and all(len(one.part.keys) > len(keys) for one in _stored(b, place, args))
 
 
 def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
