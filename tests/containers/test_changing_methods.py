@@ -284,6 +284,26 @@ def _gives_parts(n):
     return o.bank.money * 100 + c.n
 
 
+class Queues:
+    def __init__(self):
+        self.by_name, self.by_number, self.rows = {"buy": [], "sell": [1]}, {1: [], 2: [4]}, [[1], [2, 3]]
+
+    def put(self, side, k):
+        self.by_name[side].append(k)
+        self.by_number[k].append(k)
+
+    def put_row(self, k):
+        self.rows[k].append(7)
+
+
+def _tables_of_lists(n):
+    """The lists are chosen by keys of the lane, which are tables of the lane only while they are looked up."""
+    q = Queues()
+    q.put("buy" if n > 2 else "sell", n % 2 + 1)
+    q.put_row(n % 2)
+    return len(q.by_name["sell"]) * 100 + sum(q.by_number[1]) * 10 + sum(q.rows[1])
+
+
 def _raises(n):
     m = Counter(n)
     try:
@@ -313,6 +333,7 @@ def _raises(n):
         _only_looks,
         _gives_itself,
         _gives_parts,
+        _tables_of_lists,
         _raises,
     ],
 )

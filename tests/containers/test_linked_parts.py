@@ -57,6 +57,45 @@ def two_names(n):
     return a, len(b)
 
 
+class Shop:
+    def __init__(self, n):
+        self.queues, self.rows, self._hidden = {"buy": [1, 4, n], "sell": [n]}, [[1, n], [n]], [[n], [1]]
+
+    def best(self, side):
+        queue = self.queues[side]
+        while queue and queue[0] < 3:
+            queue.pop(0)
+        return queue[0] if queue else -1
+
+    def replaced(self):
+        row = self.rows[0]
+        self.rows = [[7], [8]]
+        row.append(5)
+        return row
+
+    @property
+    def copies(self):
+        return [list(row) for row in self._hidden]
+
+    def grown(self, k):
+        row = self.copies[k]
+        while len(row) < 3:
+            row.append(1)
+        return row
+
+
+def parts_of_attributes(n):
+    s = Shop(n)
+    best = s.best("buy" if n > 2 else "sell")
+    return best, s.queues["buy"], s.queues["sell"]
+
+
+def parts_of_attributes_that_are_assigned(n):
+    s = Shop(n)
+    row = s.replaced() if n > 2 else [n]
+    return row, s.rows[0], s.grown(n % 2), s.copies[0]
+
+
 def row_alias_parent_read(n):
     g = [[n, 0], [0, n]]
     r = g[0]
@@ -615,6 +654,8 @@ RIGHT = [
     choices_as_statements,
     swapped_by_a_third_name,
     two_names,
+    parts_of_attributes,
+    parts_of_attributes_that_are_assigned,
     row_alias_parent_read,
     row_alias_index_changed,
     row_of_two,

@@ -54,6 +54,42 @@ def f(xs):
     return xs[1]
 """
 
+# The object at the place is found there again, a number or a text is the one of before.
+AUGMENTED_BY_A_METHOD_OF_ITS_OBJECT = """\
+class M:
+    def __init__(self, v):
+        self.n, self.t, self.stack, self.rows = v, "a", [v, 1, 2], [[1], [2, v]]
+
+    def pop(self):
+        return self.stack.pop()
+
+    def next(self):
+        self.n += 2
+        self.t += "b"
+        return self.n
+
+    def renew(self):
+        self.n = 5
+        return 1
+
+def f0(a, b):
+    m = M(a)
+    m.stack += [m.pop()] * 2
+    m.rows[0] += [m.pop(), m.next()]
+    m.rows[1] += [m.rows[1].pop(), m.rows[0].pop()]
+    m.t += "x" * (m.next() % 3)
+    m.n += m.next()
+    m.n -= m.renew()
+    d = {1: [a], 2: [a, b]}
+    d[2] += [d[2].pop(0), d[1].pop()]
+    rest, rings = {1, 2, 3, a}, [[b, 1], [2, 5]]
+    rest -= set(rings[-1])
+    rings.append([b])
+    rest &= set(rings[0] + [3])
+    rings.append([a])
+    return m.stack, m.rows, m.n, len(m.t), d[2], sorted(rest), rings
+"""
+
 AUGMENTED_THROUGH_A_SECOND_NAME = """\
 def f0(a, b, xs):
     ys = xs
@@ -240,6 +276,7 @@ PROGRAMS = {
     "augmented key raises first": PythonProgram(AUGMENTED_KEY_RAISES_FIRST, INTEGERS),
     "augmented row raises first": PythonProgram(AUGMENTED_ROW_RAISES_FIRST, INTEGERS),
     "augmented by what changes it": PythonProgram(AUGMENTED_BY_WHAT_CHANGES_IT, LIST),
+    "augmented by a method of its object": PythonProgram(AUGMENTED_BY_A_METHOD_OF_ITS_OBJECT, INTEGERS),
     "augmented through a second name": PythonProgram(AUGMENTED_THROUGH_A_SECOND_NAME, LIST),
     "augmented where an index is assigned": PythonProgram(AUGMENTED_WHERE_AN_INDEX_IS_ASSIGNED, INTEGERS),
     "augmented item of a defaultdict": PythonProgram(AUGMENTED_ITEM_OF_A_DEFAULTDICT_IS_STORED, INTEGERS),
@@ -398,6 +435,23 @@ def f0(a, b):
     return g
 """
 
+ANOTHER_LIST_COMES = """\
+class M:
+    def __init__(self, v):
+        self.stack, self.other = [v], None
+
+    def reset(self):
+        self.stack = [9]
+        return 1
+
+def f0(a, b):
+    ms = [M(a), M(b)]
+    ms[0].other, ms[1].other = ms[1], ms[a % 2]
+    m = ms[1]
+    m.stack += [m.other.reset()]
+    return m.stack
+"""
+
 ROWS_OF_A_SLICE = """\
 def f0(a, b):
     g = [[a], [b, 1], [2]]
@@ -431,6 +485,7 @@ REFUSED = {
     "a list and its object": ("PCB330", PythonProgram(A_LIST_AND_ITS_OBJECT, INTEGERS)),
     "a second name shows what comes": ("PCB330", PythonProgram(A_SECOND_NAME_SHOWS_WHAT_COMES, LIST)),
     "the row has moved": ("PCB330", PythonProgram(THE_ROW_HAS_MOVED, INTEGERS)),
+    "another list comes": ("PCB330", PythonProgram(ANOTHER_LIST_COMES, INTEGERS)),
     "rows of a slice": ("PCB330", PythonProgram(ROWS_OF_A_SLICE, INTEGERS)),
     "row of a slice": ("PCB304", PythonProgram(ROW_OF_A_SLICE, INTEGERS)),
     "argument has moved": ("PCB330", PythonProgram(ARGUMENT_HAS_MOVED, INTEGERS)),

@@ -301,10 +301,26 @@ class Named(Frac):
         self.name = name
 
 
+class Reader:
+    def __init__(self, numbers):
+        self.numbers, self.at = numbers, 0
+        self.advance()
+
+    def advance(self):
+        while self.at < len(self.numbers) and self.numbers[self.at] == 0:
+            self.at += 1
+        if self.numbers[self.at] > 4:
+            raise KeyError(f"at {self.at}")
+        self.token = self.numbers[self.at]
+        self.at += 1
+
+
 def in_a_constructor(n):
     try:
         found = Frac(n, 3) / Frac(n - 3, n)
-        return f"{found.a}/{found.b} {Named(n - 5, 'abcdef'[:n]).name}"
+        reader = Reader([0, n - 1, 0, 5, 3][n % 3 :])
+        reader.advance()
+        return f"{found.a}/{found.b} {Named(n - 5, 'abcdef'[:n]).name} {reader.token}"
     except ZeroDivisionError as e:
         return str(e)
     except KeyError as e:

@@ -102,14 +102,15 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
     """Return the value after `value[path] += operand`, or another operator by the name of its support function.
 
     `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
-    object that can be changed in place is the same one still, as the check of ownership makes sure of.
+    object that can be changed in place is the same one still, as the check of ownership makes sure of, or `as_value`.
     """
 
     def change(part: Value, key: Value) -> Value:
         fixed = before and _is_immutable(before[0]) and _is_read(part, key)
 
         def new(now: Value) -> Value:
-            return augmented(name, before[0] if fixed else now, operand)
+            same = not fixed or (type(before[0]) is tuple and not before[0] and not _is_immutable(now))
+            return augmented(name, now if same else before[0], operand)
 
         if isinstance(part, ARRAYS):
             return array_items.augment(part, key, new)
@@ -144,6 +145,11 @@ def old_item(value: Value, path: Path) -> Value:
     *before, key = path
     part = item(value, tuple(before))
     return item(part, (key,)) if _is_read(part, key) else 0
+
+
+def as_value(old: Value) -> Value:
+    """Return what was at a place, without a name where it is an object that is there still."""
+    return old if _is_immutable(old) else ()
 
 
 def _is_read(part: Value, key: Value) -> bool:

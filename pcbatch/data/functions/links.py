@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
 
 from pcbatch.data.checks import limit, require
-from pcbatch.data.functions.changes import set_item
+from pcbatch.data.functions.changes import Field, set_item
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequence_builtins import get_item
 from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.values import Value
@@ -26,7 +29,8 @@ GIVEN_ONCE = "give the object once, and use one parameter for it in the function
 def fixed_key(value: Value, key: Value, *path: Value) -> Value:
     """The key of the part `value[path][key]`, which stays that of the part when a list grows."""
     holder = linked_item(value, *path)
-    return key if type(holder) is dict or isinstance(holder, LaneDict) else counted_from_start(holder, key)
+    keyed = type(holder) is dict or isinstance(holder, LaneDict) or _has_own(holder, key)
+    return key if keyed else counted_from_start(holder, key)
 
 
 def counted_from_start(holder: Value, key: Value) -> Value:
@@ -41,8 +45,11 @@ def counted_from_start(holder: Value, key: Value) -> Value:
 
 
 def linked_item(value: Value, *path: Value) -> Value:
-    """The part of a value at a path; only lists, dicts and arrays certainly give their own parts."""
+    """The part of a value at a path; lists, dicts, arrays and plain attributes certainly are no copies of parts."""
     for key in path:
+        if _has_own(value, key):
+            value = vars(value)[key]
+            continue
         plain = type(value) in (list, dict) or isinstance(value, LaneList) or type(value) is LaneDict
         if not (plain or isinstance(value, ARRAYS)) or getattr(value, "missing", None) is not None:
             raise Refusal(
@@ -50,6 +57,14 @@ def linked_item(value: Value, *path: Value) -> Value:
             )
         value = get_item(value, key)
     return value
+
+
+def _has_own(value: Value, key: Value) -> bool:
+    """Whether a key is the name of an attribute of an object, which no code of the user's reads or assigns."""
+    if not isinstance(key, str) or not is_plain_object(value) or key not in getattr(value, "__dict__", {}):
+        return False
+    plain = all(getattr(type(value), name) is getattr(object, name) for name in ("__getattribute__", "__setattr__"))
+    return plain and not hasattr(inspect.getattr_static(type(value), key, None), "__set__")
 
 
 def parts_apart(value: Value, *paths: Value) -> tuple[Value, Value]:
@@ -78,5 +93,7 @@ def linked_rows(value: Value, *path: Value) -> Value:
 
 def put_back(value: Value, *rest: Value) -> Value:
     """The value after a part of it has changed: `rest` is the path to the part, and the part as it is now."""
-    *path, part = rest
-    return set_item(value, tuple(path), part) if path else part
+    *keys, part = rest
+    holders = [linked_item(value, *keys[:k]) for k in range(len(keys))]
+    path = tuple(Field(key) if _has_own(at, key) else key for at, key in zip(holders, keys, strict=True))
+    return set_item(value, path, part) if path else part

@@ -66,7 +66,9 @@ def get_item(value: Value, index: Index) -> Value:
         return _part(value, index)
     if isinstance(value, dict) and isinstance(index, LaneText | LaneBytes):
         return chosen(value, index)
-    return lifted(value, index)[index]
+    found = lifted(value, index)
+    # A dict that becomes one of the lane only here is a copy: nothing stores a change of what it holds back.
+    return (found if found is value or not isinstance(value, dict) else note_value(value, found))[index]
 
 
 def _part(values: Value, index: Index) -> Value:
@@ -114,7 +116,7 @@ def _element(values: Value, index: Index) -> Value:
         table = LaneList.from_list(values)
     except Refusal:
         return values[index]
-    return holds_same(table, values)[index]
+    return note_value(values, holds_same(table, values))[index]
 
 
 def _column(leaves: list[Value]) -> Value:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.contexts import setting
-from pcbatch.data.aliasing import holds_same, note_copy
+from pcbatch.data.aliasing import holds_same, note_copy, note_value
 from pcbatch.data.checks import only_where, require
 from pcbatch.data.elements import or_else
 from pcbatch.data.functions import object_texts
@@ -392,7 +392,7 @@ def chosen(table: dict[Any, Any], key: LaneText | LaneBytes) -> Value:
     names = [name for name in table if isinstance(name, str | bytes)]
     found = jnp.stack([jnp.asarray(key == name) for name in names]) if names else jnp.zeros((1,), bool)
     require(jnp.any(found), "KeyError", "a text that is no key", argument=lambda: key)
-    values = holds_same(LaneList.from_list([table[name] for name in names]), table)
+    values = note_value(table, holds_same(LaneList.from_list([table[name] for name in names]), table))
     value = values.element(jnp.argmax(found))
     # A text is read anew each time, and nothing changes it: it is no copy to look after.
     return value if isinstance(value, LaneText | LaneBytes) else note_copy(values, value)

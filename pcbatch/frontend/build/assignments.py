@@ -22,7 +22,7 @@ from pcbatch.frontend.build.mutations import (
 )
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
-from pcbatch.frontend.build.receivers import look_up
+from pcbatch.frontend.build.receivers import is_kept, look_up
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
@@ -121,7 +121,8 @@ def _augmented(b: Builder, node: Node, name: str, old: Node, value: Node, method
     changed = supported(changes.augmented, [constant(operator_name(node.op), node), owner, value], node)
     shown = binary(old, node.op, value, node)
     sure = b.loc(node) in b.unit.decisions.in_place or b.loc(shown) in b.unit.decisions.in_place
-    change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add), decided=sure))
+    drops = isinstance(node.op, gast.Sub | gast.BitAnd)  # an object gets none of the other's parts
+    change = (old.id, Change(0, sure=sure, grows=isinstance(node.op, gast.Add), decided=sure, spreads=drops))
     dst = b.temp() if b.handlers and old.id != name else name
     b.prim((dst,), changed, shown=shown, changes=change)
     if dst != name:
@@ -160,10 +161,13 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     # Python has looked up the container by then, as it has the object of a method.
     keys, _ = look_up(b, Place(place.root, place.keys[:-1]), keys, [node.value], node)
     old = read_place(b, place, keys, subscript(target.value, target.slice, target) if stores else target, node)
+    stays = names == {place.name} and is_kept(b, place, [node.value])
+    if stays:  # the object itself is found there again
+        old = copied(b, supported(changes.as_value, [old], node))
     value = operands(b, [given])[0]
     if not (names or objects):
         augment_place(b, place, keys, node, value, methods)
-    elif place.name not in names:
+    elif stays or place.name not in names:
         augment_place(b, place, keys, node, value, methods, old)
     else:  # an object that changes in place would have another place by now: the check of ownership refuses that
         changed = supported(changes.augmented, [constant(operator_name(node.op), node), old, value], node)

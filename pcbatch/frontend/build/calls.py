@@ -70,7 +70,7 @@ class CallPlan:
         statics |= {inner: b.unit.statics[outer] for inner, outer in target.captured if outer in b.unit.statics}
         # Functions get their names in the order of their calls, so the name is asked for early only where it is needed.
         may_change = b.symbol.may_change(target)
-        given_back = b.symbol.gives_back(_symbol(b, node, target, statics)) if may_change else ()
+        given_back = b.symbol.gives_back(_symbol(b, node, target, statics, binding)) if may_change else ()
         if target.cached and (changed := [name for name in (*returned, *given_back) if not name.startswith(MEMO)]):
             _refuse_cached(b, node, target.fn.__name__, changed[0])
         if not given_back and not returned:  # nothing changes meanwhile
@@ -98,7 +98,7 @@ class CallPlan:
                 b.uses(called.nested.name, self.node)
         check_apart(b, self.node, self.captured, self.returned)
         catching, loc = bool(b.handlers), b.loc(self.node)
-        symbol = _symbol(b, self.node, self.target, self.statics)
+        symbol = _symbol(b, self.node, self.target, self.statics, self.binding)
         assigned, given_back = [self.returned[name] for name in results], list[str]()
         # One object that is given twice comes back twice; the check of ownership decides about that.
         for name in self.given_back:
@@ -127,18 +127,19 @@ class CallPlan:
         return temp
 
 
-def _symbol(b: Builder, node: Node, target: Target, statics: Statics) -> str:
+def _symbol(b: Builder, node: Node, target: Target, statics: Statics, binding: Binding) -> str:
     """Return the name of the function that a call runs, as it is for calls at this place."""
-    return b.symbol(target, statics, bool(b.handlers), _fills(b, node))
+    first = next((arg for name, arg in binding.given if name == binding.order[0]), None)
+    fills = isinstance(first, gast.Name) and bool(b.handlers) and _fills(b, node, first.id)
+    return b.symbol(target, statics, bool(b.handlers), fills)
 
 
-def _fills(b: Builder, node: Node) -> bool:
-    """Whether a call is that of an `__init__` whose object nobody has if it raises what the caller catches."""
-    match node:
-        case gast.Call(func=gast.Attribute(attr="__init__"), args=[gast.Name(id=name), *_]) if b.handlers:
-            own = b.fills and len(b.handlers) == 1 and not b.finals and name == b.unit.params[0]
-            return bool(own or name.startswith(f"{MADE}_"))
-    return False
+def _fills(b: Builder, node: Node, name: str) -> bool:
+    """Whether the first argument of a call is an object that nobody has if it raises what the caller catches: one whose
+    `__init__` runs, by itself or through one of its methods."""
+    if b.fills and len(b.handlers) == 1 and not b.finals and name == b.unit.params[0]:
+        return True
+    return name.startswith(f"{MADE}_") and isinstance(node.func, gast.Attribute) and node.func.attr == "__init__"
 
 
 def _refuse_cached(b: Builder, node: Node, name: str, changed: str) -> None:

@@ -24,7 +24,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.primitives import lane_reads, passed_function
 from pcbatch.frontend.source.places import Place, place_of
-from pcbatch.frontend.source.tree import Node, load, supported
+from pcbatch.frontend.source.tree import Node, constant, load, supported
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.effects import Change, Effects
@@ -97,19 +97,20 @@ def linked_place(b: Builder, node: Node, has_control: HasControl, whole: Node = 
     place = place_of(b.unit, node)
     if place is None or place.name not in b.variables or has_control(b, node):
         return None
-    return place if all(map(_is_index, place.keys)) else None
+    return place if all(map(_is_single, place.keys)) else None
 
 
-def _is_index(key: Node) -> bool:
+def _is_single(key: Node) -> bool:
     slices = (gast.Slice, gast.Tuple, gast.Starred)
-    return isinstance(key, gast.Subscript) and not isinstance(key.slice, slices)
+    return not isinstance(key, gast.Subscript) or not isinstance(key.slice, slices)
 
 
 def fixed_keys(b: Builder, place: Place, at: Node) -> tuple[str, ...]:
-    """Build variables for the keys of a place, in which an index counts from the start of its list."""
+    """Build variables for the keys of a place, in which an index counts from the start of its list; the key of an
+    attribute is its name."""
     keys: list[str] = []
-    for index in place.operands:
-        operand = index
+    for key in place.keys:
+        index = operand = constant(key.attr, key) if isinstance(key, gast.Attribute) else key.slice
         if not isinstance(index, gast.Name) and lane_reads(b.unit, index, b.variables):
             operand = copied(b, index)
         reads = [load(place.name, at), operand, *(load(key, at) for key in keys)]

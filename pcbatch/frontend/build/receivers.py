@@ -140,6 +140,17 @@ def look_up(
     return fixed, replaced
 
 
+def is_kept(b: Builder, place: Place, args: Sequence[Node]) -> bool:
+    """Whether the text tells that what is at a place is there still once arguments are evaluated.
+
+    Records may be one another: an attribute of the name may be this one, whatever the path to it.
+    """
+    keys, changing = _keys(place), [arg for arg in args if changes_objects(b, arg)]
+    if any(one.part.keys[-1] in keys and one.part.keys[-1] != ANY for one in stored_parts(b.unit, changing)):
+        return False
+    return bool(keys) and all(len(one.part.keys) > len(keys) for one in _stored(b, place, args))
+
+
 def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
     """The parts that arguments store on the way to a place, or inside of what is there."""
     changing = [arg for arg in args if changes_objects(b, arg)]
