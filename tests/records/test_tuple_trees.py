@@ -174,3 +174,18 @@ def test_what_hangs_on_one_object_is_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="compares tuples, texts or numbers of a tree"):
         pcbatch.batch(same)(jnp.arange(3))
+
+
+def test_a_stack_of_numbers_and_tuples_is_no_endless_compilation() -> None:
+    def parsed(text):
+        stack = []
+        for c in text:
+            if c == "+":
+                b, a = stack.pop(), stack.pop()
+                stack.append((c, a, b))
+            else:
+                stack.append(int(c))
+        return stack.pop()
+
+    with pytest.raises(pcbatch.CompileError, match="the elements of a list of the lane must be alike"):
+        pcbatch.batch(parsed)(pcbatch.ragged(["12+", "1"]))

@@ -30,6 +30,8 @@ from pcbatch.lowering.typing.abstract_values import Known
 from pcbatch.lowering.typing.convert_types import Cell, objects_of
 from pcbatch.lowering.typing.inferred import Inferred, VariableKey
 
+MIXED = ".mixed"  # in the names of what a variable is before it becomes a record
+
 
 def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram:
     """Return `source` with records made where variables ask for it.
@@ -124,7 +126,7 @@ def _mixed(
                 args = list(op.args)
                 for j, arg in enumerate(args):
                     if (pattern := params.get((op.func, j))) is not None and not _is_made(block, k, arg, pattern):
-                        temps.append(f"{arg}.mixed{next(fresh)}")
+                        temps.append(f"{arg}{MIXED}{next(fresh)}")
                         ops.append(Prim((temps[-1],), Expr(arg, (arg,), _maker(pattern)), op.loc))
                         args[j] = temps[-1]
                 op = replace(op, args=tuple(args))
@@ -133,8 +135,8 @@ def _mixed(
             for name, web in zip(writes(op), writes(whole), strict=True):
                 pattern = patterns.get((function.name, web))
                 own = isinstance(op, Prim) and op.expr.fn is not None and op.expr.fn is _maker(pattern)
-                if pattern is not None and not own:
-                    temps.append(f"{name}.mixed{next(fresh)}")
+                if pattern is not None and not own and MIXED not in name:
+                    temps.append(f"{name}{MIXED}{next(fresh)}")
                     new[name] = temps[-1]
                     made.append(Prim((name,), Expr(name, (temps[-1],), _maker(pattern)), op.loc))
             ops += [rename_writes(op, lambda name, new=new: new.get(name, name)) if new else op, *made]  # type: ignore[misc]
