@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, ModuleType
@@ -95,20 +95,12 @@ def missing_of(factory: Callable[[], Value] | None) -> Missing | None:
 
 def _read_later(factory: Callable[[], Value]) -> str | None:
     """Return a variable of another function that a factory reads each time that it is called; None if there is none."""
-    for name, cell in zip(
-        getattr(getattr(factory, "__code__", None), "co_freevars", ()), _cells(factory), strict=False
-    ):
-        if not isinstance(cell, FunctionType | ModuleType) or _read_later(cell) is not None:
+    names = getattr(getattr(factory, "__code__", None), "co_freevars", ())
+    for name, cell in zip(names, getattr(factory, "__closure__", None) or (), strict=False):
+        value: Value = cell.cell_contents
+        if not isinstance(value, ModuleType) and (not isinstance(value, FunctionType) or _read_later(value)):
             return str(name)
     return None
-
-
-def _cells(function: Callable[[], Value]) -> Iterator[Value]:
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not assigned yet
-            yield None
 
 
 def _frozen(value: Value) -> tuple[type, Value] | None:

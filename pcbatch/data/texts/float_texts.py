@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit, require
-from pcbatch.data.columns import row, taken
+from pcbatch.data.columns import iinfo, row, taken
 from pcbatch.data.origins import Origin, note
 from pcbatch.data.rounding import exact_product, rounded
 from pcbatch.data.row_search import first_row
@@ -113,7 +113,7 @@ def fixed_of_integer(n: Num, places: int, group: str = "", scale: int = 1) -> La
 
     The lane stops for a product that does not fit the dtype.
     """
-    most = int(jnp.iinfo(n.dtype).max) // scale
+    most = int(iinfo(n.dtype).max) // scale
     limit((n <= most) & ((n >= -most) | (scale == 1)), "the whole part of the number has too many digits for its text")
     word = np.dtype(f"uint{n.dtype.itemsize * 8}")
     size = (abs(n).astype(word) if jnp.issubdtype(n.dtype, jnp.signedinteger) else n) * word.type(scale)
