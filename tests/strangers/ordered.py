@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import heapq
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,3 +150,38 @@ def two_largest(xs):
             heapq.heappop(heap)
     swapped = heapq.heappushpop(heap, Item(4, 40))
     return sorted([item.node for item in heap]), swapped.node
+
+
+@row(*LISTS)
+def smallest_and_largest(xs):
+    pairs = [(x % 3, k) for k, x in enumerate(xs)]
+    worst = heapq.nlargest(2, pairs, key=lambda pair: pair[0])
+    counts = Counter(x % 3 for x in xs)
+    common = heapq.nlargest(2, counts, key=counts.get)
+    return heapq.nsmallest(3, xs), worst, common, heapq.nsmallest(len(xs) // 2, (x * x for x in xs))
+
+
+@dataclass
+class Ledger:
+    """Fields whose factories make containers of the lane."""
+
+    tags: Counter = field(default_factory=Counter)
+    groups: dict = field(default_factory=lambda: defaultdict(list))
+    waiting: deque = field(default_factory=deque)
+    seen: set = field(default_factory=set)
+
+    def add(self, x):
+        self.tags[x % 2] += 1
+        self.groups[x % 3].append(x)
+        self.waiting.append(x)
+        self.seen.add(x)
+
+
+@row(*LISTS)
+def factories_of_fields(xs):
+    ledger, other = Ledger(), Ledger(Counter([1, 1]))
+    for x in xs:
+        ledger.add(x)
+    other.add(3)
+    sizes = [len(group) for group in ledger.groups.values()]
+    return dict(ledger.tags), sizes, len(ledger.seen), list(ledger.waiting), dict(other.tags), len(other.groups)

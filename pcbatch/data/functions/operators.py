@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import heapq
 import itertools
 import operator
 import queue
@@ -230,6 +231,17 @@ def range_element(start: Index, step: Index, index: Index, length: Index) -> Val
     return add(start, mul(index, step))
 
 
+def smallest(n: Index, iterable: Value, key: Value = None) -> Value:
+    """The function `heapq.nsmallest`: as many elements of the sorted ones as there are, and `n` at most."""
+    return sequence_builtins.get_item(of_lane.sorted_(iterable, key=key), slice(None, of_lane.max_(n, 0)))
+
+
+def largest(n: Index, iterable: Value, key: Value = None) -> Value:
+    """The function `heapq.nlargest`."""
+    found = of_lane.sorted_(iterable, key=key, reverse=True)
+    return sequence_builtins.get_item(found, slice(None, of_lane.max_(n, 0)))
+
+
 BY_NAME: tuple[tuple[Value, ModuleType, str], ...] = (
     (builtins, of_lane, "max min int float bool complex any all sorted pow range str repr ascii format"),
     (builtins, python_numbers, "round divmod sum"),
@@ -257,6 +269,8 @@ REPLACED: list[tuple[Value, Callable[..., Value]]] = [
     (itertools.cycle, sequence_builtins.cycle_),
     (itertools.islice, sequence_builtins.islice_),
     (queue.PriorityQueue, sequence_builtins.priority_queue_),
+    (heapq.nsmallest, smallest),
+    (heapq.nlargest, largest),
     (abs, abs_),
     (operator.abs, abs_),
     (operator.inv, invert),

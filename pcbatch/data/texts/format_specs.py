@@ -19,6 +19,7 @@ SPEC = re.compile(
     r"(?:\.(?P<most>\d+))?(?P<kind>[bdosxXfFeEgG%]?)"
 )
 SOME = "1"  # in place of a width that a lane says
+DIGITS = "choose among constant numbers of digits: `f'{x:.1f}' if p == 1 else f'{x:.2f}'`"
 HELP = "write `text.rjust(n)`, `ljust`, `center` or `zfill` for a width of the lane"
 NEGATIVE = "a width of a format is negative"
 
@@ -35,7 +36,8 @@ def parts_of(spec: Value) -> tuple[re.Match[str] | None, Index]:
     before, width, after = getattr(spec, "written", None) or ("", None, "")
     parts = SPEC.fullmatch(before + SOME + after)
     if width is None or parts is None or parts.span("width") != (len(before), len(before) + 1):
-        raise Refusal("PCB304", "the format of this value differs between lanes", helps=(HELP,))
+        helps = (DIGITS,) if before.endswith(".") else (HELP,)
+        raise Refusal("PCB304", "the format of this value differs between lanes", helps=helps)
     if parts["zero"] and parts["group"]:
         raise Refusal("PCB304", "a width that differs between lanes, of zeros with marks between them", helps=(HELP,))
     limit(width >= 0, NEGATIVE)

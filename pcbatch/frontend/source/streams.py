@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import collections
 import functools
+import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -71,7 +72,7 @@ INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 NESTED = frozenset({"product", "combinations", "combinations_with_replacement", "permutations"})
 """Streams that become as many loops, one inside another, as an argument says."""
 
-COLLECTED = (collections.Counter, collections.deque)
+COLLECTED = (collections.Counter, collections.deque, heapq.nsmallest, heapq.nlargest)
 FROM_KEYS = vars(dict)["fromkeys"]
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 BY_METHOD = "elements are put in an order by a function or a method of the user's"

@@ -9,6 +9,7 @@ Python.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import dis
 import functools
 import inspect
@@ -37,7 +38,7 @@ from pcbatch.data.functions.users_code import (
 )
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.members import with_value
-from pcbatch.data.object_parts import INSTALLED, PACKAGES
+from pcbatch.data.object_parts import INSTALLED, PACKAGES, is_generated
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.made import made_schema, recorded
 from pcbatch.data.objects.questions import RECORDS
@@ -144,7 +145,8 @@ def _constructor(cls: type) -> Function:
     if copy is None or type(cls).__call__ is not type.__call__ or not of_python:
         methods = [inspect.getattr_static(cls, name, None) for name in ("__new__", "__init__", "__post_init__")]
         if not any(_asks_types_uncopied(getattr(method, "__func__", method)) for method in methods):
-            return functools.partial(_made, cls) if made_schema().number_of(cls) is not None else cls
+            with_fields = _with_factories(cls) if dataclasses.is_dataclass(cls) and is_generated(init.__code__) else cls
+            return functools.partial(_made, with_fields) if made_schema().number_of(cls) is not None else with_fields
         return _refuse_scalars(cls, *UNKNOWN_CLASS, CLASS_HELP.format(cls.__name__))
 
     def make(*args: Value, **options: Value) -> Value:
@@ -157,8 +159,22 @@ def _constructor(cls: type) -> Function:
     return make
 
 
-def _made(cls: type, *args: Value, **options: Value) -> Value:
-    return recorded(cls(*args, **options))
+def _with_factories(cls: Any) -> Function:
+    """Return what makes objects of a dataclass, with what stands in for the factories of its fields."""
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    in_order = [field.name for field in fields if not field.kw_only]
+    factories = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
+
+    def make(*args: Value, **options: Value) -> Value:
+        given = {*in_order[: len(args)], *options}
+        made = {name: substitute(factory)() for name, factory in factories.items() if name not in given}
+        return cls(*args, **options, **made)
+
+    return make if factories else cls
+
+
+def _made(make: Function, *args: Value, **options: Value) -> Value:
+    return recorded(make(*args, **options))
 
 
 def _is_rewritten(fn: Any) -> bool:

@@ -156,8 +156,13 @@ def _starred_helps(call: ast.Call) -> tuple[str, ...]:
     inner = ast.unparse(stars[0])
     if ast.unparse(call.func) == "zip":
         return (f"take the parts one by one: `[row[0] for row in {inner}]`, `[row[1] for row in {inner}]`",)
-    plain = ast.unparse(ast.Call(call.func, stars, call.keywords))
-    return (f"pass the list itself: `{plain}`; a function of yours has a parameter `xs` in place of `*xs` then",)
+    whole = stars if len(stars) == 1 else [ast.List(call.args, ast.Load())]
+    plain = ast.unparse(ast.Call(call.func, whole, call.keywords))
+    one_by_one = f"{ast.unparse(call.func)}({inner}[0], {inner}[1])"
+    return (
+        f"pass the list itself: `{plain}`; a function of yours has a parameter `xs` in place of `*xs` then",
+        f"or, where the function has a parameter for each, give them one by one: `{one_by_one}`",
+    )
 
 
 def _order_helps(cls: Any, name: str) -> tuple[str, ...]:
