@@ -102,14 +102,14 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
     """Return the value after `value[path] += operand`, or another operator by the name of its support function.
 
     `before` has what `value[path]` was before the operand was evaluated, if that may differ from what it is now; an
-    object that can be changed in place is the same one still, as the check of ownership makes sure of, or `as_value`.
+    object that can be changed in place is the same one still: the check of ownership makes sure, or `as_value`.
     """
 
     def change(part: Value, key: Value) -> Value:
-        fixed = before and _is_immutable(before[0]) and _is_read(part, key)
+        fixed = before and is_immutable(before[0]) and _is_read(part, key)
 
         def new(now: Value) -> Value:
-            same = not fixed or (type(before[0]) is tuple and not before[0] and not _is_immutable(now))
+            same = not fixed or (type(before[0]) is tuple and not before[0] and not is_immutable(now))
             return augmented(name, now if same else before[0], operand)
 
         if isinstance(part, ARRAYS):
@@ -147,21 +147,16 @@ def old_item(value: Value, path: Path) -> Value:
     return item(part, (key,)) if _is_read(part, key) else 0
 
 
-def as_value(old: Value) -> Value:
-    """Return what was at a place, without a name where it is an object that is there still."""
-    return old if _is_immutable(old) else ()
-
-
 def _is_read(part: Value, key: Value) -> bool:
     return not isinstance(part, ARRAYS) or array_items.is_element(key)
 
 
-def _is_immutable(value: Value) -> bool:
-    """Whether an object is one that no operator changes in place, such as a number or a text."""
+def is_immutable(value: Value) -> bool:
+    """Return whether an object is one that no operator changes in place, such as a number or a text."""
     if isinstance(value, ARRAYS):
         return value.ndim == 0
     if isinstance(value, Optional):
-        return _is_immutable(value.value)
+        return is_immutable(value.value)
     return value is None or isinstance(value, IMMUTABLE)
 
 
@@ -207,7 +202,7 @@ def call_method(
 def augmented(name: str, old: Value, operand: Value) -> Value:
     """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
     new = _augmented(name, old, operand)
-    return kept(old, new) if _is_immutable(old) else new
+    return kept(old, new) if is_immutable(old) else new
 
 
 def _augmented(name: str, old: Value, operand: Value) -> Value:

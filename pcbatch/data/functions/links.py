@@ -9,7 +9,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 
 from pcbatch.data.checks import limit, require
-from pcbatch.data.functions.changes import Field, set_item
+from pcbatch.data.functions.changes import Field, is_immutable, set_item
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequence_builtins import get_item
 from pcbatch.data.functions.truth import ARRAYS
@@ -97,3 +97,8 @@ def put_back(value: Value, *rest: Value) -> Value:
     holders = [linked_item(value, *keys[:k]) for k in range(len(keys))]
     path = tuple(Field(key) if _has_own(at, key) else key for at, key in zip(holders, keys, strict=True))
     return set_item(value, path, part) if path else part
+
+
+def as_value(old: Value) -> Value:
+    """Return what was at a place, without a name where it is an object that is there still."""
+    return old if is_immutable(old) else ()

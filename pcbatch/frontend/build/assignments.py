@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import gast
 
 from pcbatch.data.functions import changes, iteration
+from pcbatch.data.functions.links import as_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
@@ -163,7 +164,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     old = read_place(b, place, keys, subscript(target.value, target.slice, target) if stores else target, node)
     stays = names == {place.name} and is_kept(b, place, [node.value])
     if stays:  # the object itself is found there again
-        old = copied(b, supported(changes.as_value, [old], node))
+        old = copied(b, supported(as_value, [old], node))
     value = operands(b, [given])[0]
     if not (names or objects):
         augment_place(b, place, keys, node, value, methods)

@@ -156,7 +156,7 @@ def _starred_helps(call: ast.Call) -> tuple[str, ...]:
     inner = ast.unparse(stars[0])
     if ast.unparse(call.func) == "zip":
         return (f"take the parts one by one: `[row[0] for row in {inner}]`, `[row[1] for row in {inner}]`",)
-    whole = stars if len(stars) == 1 else [ast.List(call.args, ast.Load())]
+    whole: list[ast.expr] = stars if len(stars) == 1 else [ast.List(call.args, ast.Load())]
     plain = ast.unparse(ast.Call(call.func, whole, call.keywords))
     one_by_one = f"{ast.unparse(call.func)}({inner}[0], {inner}[1])"
     return (
