@@ -106,10 +106,10 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
     """
 
     def change(part: Value, key: Value) -> Value:
-        fixed = before and _is_immutable(before[0]) and _is_read(part, key)
+        fixed = before and is_immutable(before[0]) and _is_read(part, key)
 
         def new(now: Value) -> Value:
-            same = not fixed or (type(before[0]) is tuple and not before[0] and not _is_immutable(now))
+            same = not fixed or (type(before[0]) is tuple and not before[0] and not is_immutable(now))
             return augmented(name, now if same else before[0], operand)
 
         if isinstance(part, ARRAYS):
@@ -149,19 +149,19 @@ def old_item(value: Value, path: Path) -> Value:
 
 def as_value(old: Value) -> Value:
     """Return what was at a place, without a name where it is an object that is there still."""
-    return old if _is_immutable(old) else ()
+    return old if is_immutable(old) else ()
 
 
 def _is_read(part: Value, key: Value) -> bool:
     return not isinstance(part, ARRAYS) or array_items.is_element(key)
 
 
-def _is_immutable(value: Value) -> bool:
+def is_immutable(value: Value) -> bool:
     """Whether an object is one that no operator changes in place, such as a number or a text."""
     if isinstance(value, ARRAYS):
         return value.ndim == 0
     if isinstance(value, Optional):
-        return _is_immutable(value.value)
+        return is_immutable(value.value)
     return value is None or isinstance(value, IMMUTABLE)
 
 
@@ -207,7 +207,7 @@ def call_method(
 def augmented(name: str, old: Value, operand: Value) -> Value:
     """Return the value of `x` after `x += operand`: a list, a dict or a set is changed as Python would in place."""
     new = _augmented(name, old, operand)
-    return kept(old, new) if _is_immutable(old) else new
+    return kept(old, new) if is_immutable(old) else new
 
 
 def _augmented(name: str, old: Value, operand: Value) -> Value:

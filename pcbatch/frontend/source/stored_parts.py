@@ -44,7 +44,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a variable by its path: `.attribute`, `[literal]` or `[]` for each key."""
+    """A part of a variable by its path: `.attribute`, `[literal]` or `[]` for each key. The root has no name if it is a
+    variable of a function that is called, or no variable."""
 
     root: str
     keys: tuple[str, ...] = ()
@@ -177,7 +178,10 @@ class _Finder:
         nested = (part for part in gast.walk(node) if isinstance(part, DEFINITIONS) and part is not node)
         definitions = {part.name: part for part in nested}
         scope = _Scope(_aliases(body), lambda func: _meaning(fn, func, own), definitions)
-        found = frozenset(one for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST)
+        new, names = _made(body, scope), set(parameters(node.args))
+        kept = (one for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST)
+        kept = (one for one in kept if one.part.root not in new or len(one.part.keys) > 1)
+        found = frozenset(_unnamed(one) if one.part.root in own - names else one for one in kept)
         self.known[code] = self.known.get(code, frozenset()) | found
         return self.known[code]
 
@@ -191,11 +195,27 @@ def _mapped(
     for name, arg in zip(names, args, strict=False):
         given[name] = None if arg is None else scope.part(arg)
     for keyword in keywords:
-        given[keyword.arg] = scope.part(keyword.value)
+        given[keyword.arg] = scope.part(keyword.value) or Part("")
     for one in found:
         outer = given.get(one.part.root, Part(one.part.root))
         if outer is not None:
             yield replace(one, part=Part("", one.part.keys).within(outer))
+
+
+def _unnamed(one: Stored) -> Stored:
+    return replace(one, part=replace(one.part, root=""))
+
+
+def _made(body: list[Node], scope: _Scope) -> set[str]:
+    """The variables of a function that are assigned once, an object that it makes, which nothing has had before."""
+    names = [name for name, _ in bindings(body)]
+    assigns = [part for node in body for part in gast.walk(node) if isinstance(part, gast.Assign)]
+    made = [
+        one.targets[0]
+        for one in assigns
+        if isinstance(one.value, gast.Call) and isinstance(scope.meaning(one.value.func), type)
+    ]
+    return {one.id for one in made if isinstance(one, gast.Name) and names.count(one.id) == 1}
 
 
 def _kind(node: Node) -> Kind:
