@@ -193,7 +193,7 @@ def _mapped(
     names = parameters(parameters_)
     given: dict[str, Part | None] = dict.fromkeys(names)
     for name, arg in zip(names, args, strict=False):
-        given[name] = None if arg is None else scope.part(arg)
+        given[name] = None if arg is None else scope.part(arg) or Part("")
     for keyword in keywords:
         given[keyword.arg] = scope.part(keyword.value) or Part("")
     for one in found:
