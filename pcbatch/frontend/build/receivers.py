@@ -159,11 +159,8 @@ def require_own(b: Builder, place: Place, keys: Sequence[Node], args: Sequence[N
 
 def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
     """The parts that arguments store on the way to a place, or inside of what is there."""
-    return [
-        one
-        for one in _changed(b, place, args)
-        if one.part.root == place.name and _on_one_way(one.part.keys, _keys(place))
-    ]
+    name, keys, found = place.name, _keys(place), _changed(b, place, args)
+    return [one for one in found if one.part.root == name and _on_one_way(one.part.keys, keys)]
 
 
 def _changed(b: Builder, place: Place, args: Sequence[Node]) -> frozenset[Stored]:
@@ -173,16 +170,14 @@ def _changed(b: Builder, place: Place, args: Sequence[Node]) -> frozenset[Stored
 
 
 def _keys(place: Place) -> Keys:
-    part = part_of(place.keys[-1])
+    part = part_of(place.keys[-1]) if place.keys else None
     return () if part is None else part.keys
 
 
 def _on_one_way(stored: Keys, keys: Keys) -> bool:
     """Whether one of two paths may be the beginning of the other."""
-    return all(
-        one == other or (one[0] == other[0] == "[" and ANY in (one, other))
-        for one, other in zip(stored, keys, strict=False)
-    )
+    pairs = zip(stored, keys, strict=False)
+    return all(one == other or (one[0] == other[0] == "[" and ANY in (one, other)) for one, other in pairs)
 
 
 def _fixed(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> list[Node]:

@@ -178,10 +178,10 @@ class _Finder:
         nested = (part for part in gast.walk(node) if isinstance(part, DEFINITIONS) and part is not node)
         definitions = {part.name: part for part in nested}
         scope = _Scope(_aliases(body), lambda func: _meaning(fn, func, own), definitions)
-        new, names = _made(body, scope), set(parameters(node.args))
-        kept = (one for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST)
-        kept = (one for one in kept if one.part.root not in new or len(one.part.keys) > 1)
-        found = frozenset(_unnamed(one) if one.part.root in own - names else one for one in kept)
+        new, inside = _made(body, scope), own.difference(parameters(node.args))
+        kept = [(one, one.part) for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST]
+        kept = [(one, part) for one, part in kept if part.root not in new or len(part.keys) > 1]
+        found = frozenset(replace(one, part=Part("", part.keys)) if part.root in inside else one for one, part in kept)
         self.known[code] = self.known.get(code, frozenset()) | found
         return self.known[code]
 
@@ -202,20 +202,13 @@ def _mapped(
             yield replace(one, part=Part("", one.part.keys).within(outer))
 
 
-def _unnamed(one: Stored) -> Stored:
-    return replace(one, part=replace(one.part, root=""))
-
-
 def _made(body: list[Node], scope: _Scope) -> set[str]:
     """The variables of a function that are assigned once, an object that it makes, which nothing has had before."""
     names = [name for name, _ in bindings(body)]
-    assigns = [part for node in body for part in gast.walk(node) if isinstance(part, gast.Assign)]
-    made = [
-        one.targets[0]
-        for one in assigns
-        if isinstance(one.value, gast.Call) and isinstance(scope.meaning(one.value.func), type)
-    ]
-    return {one.id for one in made if isinstance(one, gast.Name) and names.count(one.id) == 1}
+    assigns = (part for node in body for part in gast.walk(node) if isinstance(part, gast.Assign))
+    calls = (one for one in assigns if isinstance(one.value, gast.Call) and isinstance(one.targets[0], gast.Name))
+    made = (one.targets[0].id for one in calls if isinstance(scope.meaning(one.value.func), type))
+    return {name for name in made if names.count(name) == 1}
 
 
 def _kind(node: Node) -> Kind:

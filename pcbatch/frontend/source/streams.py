@@ -194,9 +194,9 @@ def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
         first = node.generators[0]
         again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
         return _within(unit, frozenset(free_names(again))) | read_for_each(unit, first.iter)
-    functions = [arg for arg in node.args if isinstance(arg, gast.Lambda)]
-    functions += [node.func, *node.args[: lazy(unit, node) in CALLING]]
-    names = frozenset(name for function in functions for name in free_names(function))
+    called = [node.func, *node.args[: lazy(unit, node) in CALLING]]
+    called += [arg for arg in node.args if isinstance(arg, gast.Lambda)]
+    names = frozenset(name for function in called for name in free_names(function))
     return _within(unit, names).union(*(read_for_each(unit, arg) for arg in node.args))
 
 

@@ -36,9 +36,8 @@ def kept_iterator(unit: Unit, node: Node, within: Collection[str] | None = None)
     """Return what stands for an iterator by `iter`, `enumerate`, `zip` or `reversed` that is kept; other nodes as they
     are, and those of which no primitive has refused the iterator, or of which elements read a variable that may change
     before they are taken: one assigned elsewhere, or, if they are taken in a call, one `within` what that knows."""
-    name = (
-        lazy(unit, node) if isinstance(node, gast.Call) and unit.source.loc(node) in unit.decisions.expanded else None
-    )
+    made = isinstance(node, gast.Call) and unit.source.loc(node) in unit.decisions.expanded
+    name = lazy(unit, node) if made else None
     if name not in KEPT or any(isinstance(arg, gast.Starred) for arg in node.args):
         return node
     later = [name for name in sorted(read_for_each(unit, _taken_later(node))) if name in unit.variables]
