@@ -56,7 +56,10 @@ def _product_fits(a: Num, b: Num, result: Num) -> Num:
     wide = jnp.float64 if info.bits == 64 else jnp.float32
     size = a.astype(wide) * b.astype(wide)
     most = (float(info.max) + 1) * MARGIN[max(4, info.bits // 8)]
-    return (abs(size) < most) & ((size < 0) == (result < 0))
+    if info.min == 0:
+        return abs(size) < most
+    # By its bit: of a product of a number with itself XLA knows that it is not negative, whatever has wrapped.
+    return (abs(size) < most) & ((size < 0) == ((result & result.dtype.type(info.min)) != 0))
 
 
 def _shift_fits(a: Num, b: Num, result: Num) -> Num:

@@ -185,3 +185,37 @@ def test_iterables_are_as_good_as_lists(kind: str, method: str) -> None:
     start, end = statement.index("["), statement.index("]")
     streamed = f"{statement[:start]}(v for v in {statement[start : end + 1]}){statement[end + 1 :]}"
     assert before_and_after(kind, statement)[1] == before_and_after(kind, streamed)[1]
+
+
+def by_names(n):
+    """Methods that have names, and are only called, in nested functions too."""
+    out, stack, d = [], [n], {1: 2}
+    push, pop = stack.append, stack.pop
+    add, get = out.append, d.get
+
+    def note(k):
+        add(get(k, k))
+
+    while stack:
+        k = pop()
+        note(k)
+        if k > 0:
+            push(k - 1)
+    d[1] = 5
+    note(1)
+    return out[0], out[-1], len(out)
+
+
+def of_another_list(n):
+    out = [n]
+    add = out.append
+    out = [1]
+    add(2)
+    return len(out)
+
+
+def test_methods_that_have_names() -> None:
+    found = pcbatch.batch(by_names)(LANES)
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == [by_names(int(n)) for n in LANES]
+    with pytest.raises(pcbatch.CompileError, match="PCB304"):
+        pcbatch.batch(of_another_list)(LANES)

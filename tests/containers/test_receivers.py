@@ -20,6 +20,7 @@ class Tree:
         self.children = children
         self.count = 0
         self.names = {}
+        self.other = None
 
     def node(self):
         self.children.append([])
@@ -56,6 +57,21 @@ def grow(rows, x):
 
 def dropped(rows):
     return rows.pop(0)[0]
+
+
+def of_itself(x):
+    tree = Tree([[x]])
+    tree.other = tree
+    return tree.other.emptied() + len(tree.children)
+
+
+def made_along(x):
+    """A recursive function that fills lists of objects of its own, which are no others although the name is."""
+    tree = Tree([])
+    tree.children = [x]
+    if x > 0:
+        tree.children.append(made_along(x - 1)[0])
+    return len(tree.children), x
 
 
 def nodes(x):
@@ -153,7 +169,7 @@ def two_classes(x):
 
 RIGHT = [
     nodes, from_the_end, other_key, other_literal, named, merged, last_popped, in_place, by_default, queued,
-    two_classes,
+    two_classes, of_itself, made_along,
 ]  # fmt: skip
 
 
@@ -264,9 +280,25 @@ def put_and_grow(rows, x):
     return x
 
 
+def by_another_record(x):
+    tree, other = Tree([[x]]), Tree([])
+    other.other = tree
+    tree.children.append([other.other.emptied()])
+    return tree.children
+
+
+def added_by_another_record(x):
+    tree, other = Tree([[x]]), Tree([])
+    other.other = tree
+    tree.children += [[other.other.emptied()]]
+    return tree.children
+
+
 @pytest.mark.parametrize(
     "fn",
     [
+        by_another_record,
+        added_by_another_record,
         same_literal,
         attribute,
         way_there,

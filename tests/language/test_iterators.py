@@ -318,7 +318,22 @@ def a_generator_in_parts(xs):
     return _some(it), _some(it), next(it, -1)
 
 
+def read_meanwhile(xs):
+    k, added, total = len(xs), Added(), 0
+
+    def weighed(x):
+        return x * total
+
+    now = reversed([x + total for x in xs])
+    pairs = zip([1, 2], map(lambda x: x + k, [3, 4]), map(added.to, [5, 6]), strict=True)
+    first = next(pairs)
+    for x in map(weighed, xs):
+        total += x + 1
+    return total, sum(first), sum(a * b - c for a, b, c in pairs), sum(k * x for k, x in enumerate(now))
+
+
 KEEPING = [
+    read_meanwhile,
     prefix,
     tokens,
     parsed,
@@ -401,10 +416,47 @@ def _assigned(xs):
     return total + next(it, 0)
 
 
+def _read_later(xs):
+    k = 1
+    pairs = zip([1, 2], map(lambda x: x + k, [3, 4]), strict=True)
+    k = len(xs)
+    return sum(a * b for a, b in pairs)
+
+
+def _called_later(xs):
+    def added(x):
+        return x + k
+
+    k = 1
+    pairs = enumerate(added(x) for x in [1, 2])
+    k = len(xs)
+    return sum(a * b for a, b in pairs)
+
+
+class Added:
+    """An object that a method reads."""
+
+    def __init__(self):
+        self.k = 1
+
+    def to(self, x):
+        return x + self.k
+
+
+def _object_read_later(xs):
+    added = Added()
+    pairs = enumerate(map(added.to, [1, 2]))
+    added.k = len(xs)
+    return sum(a * b for a, b in pairs)
+
+
 @pytest.mark.parametrize(
     ("function", "code"),
     [
         (_changed, "PCB330"),
+        (_read_later, "PCB304"),
+        (_called_later, "PCB304"),
+        (_object_read_later, "PCB304"),
         (_together, "PCB304"),
         (_asked, "PCB304"),
         (_returned, "PCB311"),

@@ -28,6 +28,7 @@ from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.indices import LARGEST, traced_range_length
@@ -275,8 +276,8 @@ def kept_iterator(values: Value, *sources: Value) -> Value:
     """The iterator `iter(values)`, whose elements those of `sources` show: none of these may change meanwhile."""
     if isinstance(values, LaneIterator):
         return values
-    if any(isinstance(source, LaneIterator) for source in sources):
-        raise Refusal("PCB304", "an iterator that is kept goes over another one", helps=HELPS)
+    if any(isinstance(source, LaneIterator | Ref) for source in sources):
+        raise Refusal("PCB304", "an iterator that is kept goes over another one, or reads a record", helps=HELPS)
     made = rows(values)
     if isinstance(made, tuple | list | str):
         made = LaneText.known(made) if isinstance(made, str) else LaneList.from_list(list(made))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.data.functions.changes import Path, copy_of, item
+from pcbatch.data.functions.changes import Path, copy_of, is_immutable, item
 from pcbatch.data.functions.links import counted_from_start
 from pcbatch.data.functions.operators import eq
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
-REPLACED = "the object of this method may be another one once its arguments are evaluated"
+REPLACED = "the object that this changes may be another one once the values it gets are evaluated"
 LINE_BEFORE = "if the object that is there by then is to change, evaluate the argument in a line before: `value = ...`"
 COMPARED = (list, dict, set, LaneList, LaneDict, LaneSet)
 
@@ -38,6 +39,12 @@ def require_still(value: Value, path: Path) -> None:
     if type(holder) is list or isinstance(holder, LaneList):
         title = "the arguments of this method move elements of the list that has its object"
         raise Refusal("PCB330", title, helps=(LINE_BEFORE,))
+
+
+def require_own(value: Value, path: Path) -> None:
+    """Refuse an object at an attribute of a record, to which arguments may assign by another name of the record."""
+    if isinstance(item(value, path[:-1]), Ref) and not is_immutable(item(value, path)):
+        raise Refusal("PCB330", REPLACED, helps=(LINE_BEFORE,))
 
 
 def is_there(now: Value, before: Value) -> Value:

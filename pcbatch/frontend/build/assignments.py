@@ -23,7 +23,7 @@ from pcbatch.frontend.build.mutations import (
 )
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
-from pcbatch.frontend.build.receivers import is_kept, look_up
+from pcbatch.frontend.build.receivers import is_kept, look_up, require_own
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
@@ -161,6 +161,7 @@ def _augment_place(b: Builder, node: Node, place: Place) -> None:
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
     # Python has looked up the container by then, as it has the object of a method.
     keys, _ = look_up(b, Place(place.root, place.keys[:-1]), keys, [node.value], node)
+    require_own(b, place, keys, [node.value], node)
     old = read_place(b, place, keys, subscript(target.value, target.slice, target) if stores else target, node)
     stays = names == {place.name} and is_kept(b, place, [node.value])
     if stays:  # the object itself is found there again

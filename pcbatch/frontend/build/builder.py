@@ -107,7 +107,7 @@ class Builder:
         self.taking = False  # while the element of a loop is read, of which each trip has its own
         self.handlers: list[Handlers] = []  # of the `try` statements around, the innermost last
         self.caught: list[Handlers] = []  # those in whose handlers control is
-        self.finals: list[tuple[Sequence[Node], int]] = []  # bodies of `finally`, with the number of handlers outside
+        self.finals: list[tuple[Callable[[], None], int]] = []  # what builds each `finally`, and the handlers outside
         self.kept: dict[str, Move] = {}  # parameters that are results: what makes them the caller's objects in the end
         self.unbound = frozenset[str]()  # variables that some path may read without a value
         self.is_set: dict[str, str] = {}  # for some of them, the variable that says whether it has one

@@ -157,7 +157,7 @@ def _build_finally(b: Builder, node: Node, build: Body) -> None:
     """Build a `try` with a `finally`, whose body follows the others on each way out of them."""
     tried = new_handlers(b)
     b.handlers.append(tried)
-    b.finals.append((node.finalbody, len(b.handlers) - 1))
+    b.finals.append((partial(build, node.finalbody), len(b.handlers) - 1))
     if node.handlers:
         _build_handlers(b, node.body, node.handlers, node.orelse, build)
     else:
@@ -173,13 +173,13 @@ def _build_finally(b: Builder, node: Node, build: Body) -> None:
     b.start(after)
 
 
-def leave(b: Builder, depth: int, build: Body) -> None:
+def leave(b: Builder, depth: int) -> None:
     """Build the bodies of `finally` that a jump out of their statements runs, down to `depth` statements."""
     finals, handlers = b.finals, b.handlers
     for k in range(len(finals) - 1, depth - 1, -1):
-        body, inner = finals[k]
+        build, inner = finals[k]
         b.finals, b.handlers = finals[:k], handlers[:inner]
-        build(body)
+        build()
     b.finals, b.handlers = finals, handlers
 
 

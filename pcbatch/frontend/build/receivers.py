@@ -65,6 +65,7 @@ def evaluated(b: Builder, node: Node, found: Mutation, args: Sequence[Node], ope
     keys = [frozen(b, key, names, objects) for key in operands(b, place.operands)]
     whole = len(args) == len(found.args) and found.method != NEXT
     keys, replaced = look_up(b, place, keys, found.args, node, compared=whole)
+    require_own(b, place, keys, found.args, node)
     before = None
     if first or replaced:
         before = read_place(b, place, keys, receiver, node)
@@ -141,36 +142,42 @@ def look_up(
 
 
 def is_kept(b: Builder, place: Place, args: Sequence[Node]) -> bool:
-    """Whether the text tells that what is at a place is there still once arguments are evaluated.
+    """Whether the text tells that what is at a place is there still once arguments are evaluated."""
+    return bool(place.keys) and all(len(one.part.keys) > len(place.keys) for one in _stored(b, place, args))
 
-    Records may be one another: an attribute of the name may be this one, whatever the path to it.
-    """
-    keys, changing = _keys(place), [arg for arg in args if changes_objects(b, arg)]
-    if any(one.part.keys[-1] in keys and one.part.keys[-1] != ANY for one in stored_parts(b.unit, changing)):
-        return False
-    return bool(keys) and all(len(one.part.keys) > len(keys) for one in _stored(b, place, args))
+
+def require_own(b: Builder, place: Place, keys: Sequence[Node], args: Sequence[Node], at: Node) -> None:
+    """Build the refusals of records on the way to a place to whose attributes arguments assign by other names: records
+    may be one another, whatever the paths to them."""
+    names, ways = _keys(place), [one.part.keys for one in _changed(b, place, args) if one.kind is not Kind.GROWS]
+    for count, name in enumerate(names, 1):
+        left = [way[k:] for way in ways for k, key in enumerate(way) if name[0] == "." and key == name]
+        if any(len(way) <= len(names[count - 1 :]) and _on_one_way(way, names[count - 1 :]) for way in left):
+            part = path(Place(place.root, place.keys[:count]), keys, at)
+            b.prim((b.temp(),), supported(receivers.require_own, [load(place.name, at), part], at), shown=at, at=at)
 
 
 def _stored(b: Builder, place: Place, args: Sequence[Node]) -> list[Stored]:
     """The parts that arguments store on the way to a place, or inside of what is there."""
+    name, keys, found = place.name, _keys(place), _changed(b, place, args)
+    return [one for one in found if one.part.root == name and _on_one_way(one.part.keys, keys)]
+
+
+def _changed(b: Builder, place: Place, args: Sequence[Node]) -> frozenset[Stored]:
+    """The parts of variables that arguments store, for a place that is a part of one."""
     changing = [arg for arg in args if changes_objects(b, arg)]
-    if not place.keys or not changing:
-        return []
-    keys, found = _keys(place), stored_parts(b.unit, changing)
-    return [one for one in found if one.part.root == place.name and _on_one_way(one.part.keys, keys)]
+    return stored_parts(b.unit, changing) if place.keys and changing else frozenset()
 
 
 def _keys(place: Place) -> Keys:
-    part = part_of(place.keys[-1])
+    part = part_of(place.keys[-1]) if place.keys else None
     return () if part is None else part.keys
 
 
 def _on_one_way(stored: Keys, keys: Keys) -> bool:
     """Whether one of two paths may be the beginning of the other."""
-    return all(
-        one == other or (one[0] == other[0] == "[" and ANY in (one, other))
-        for one, other in zip(stored, keys, strict=False)
-    )
+    pairs = zip(stored, keys, strict=False)
+    return all(one == other or (one[0] == other[0] == "[" and ANY in (one, other)) for one, other in pairs)
 
 
 def _fixed(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> list[Node]:

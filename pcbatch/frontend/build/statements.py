@@ -69,14 +69,15 @@ def statement(b: Builder, node: Node, loop: Loop | None) -> None:
             _for(b, node, loop)
             b.flags = around  # a change after the loop, or beside it, is none that the loop sees
         case "Return" if b.consumer is not None:
+            leave(b, b.consumer.tried[1])
             b.jump(b.consumer.end)  # of a generator that is written out
         case "Return":
             _return(b, constant(None, node) if node.value is None else node.value)
         case "Break" if loop is not None:
-            leave(b, loop.finals, lambda body: statements(b, body))
+            leave(b, loop.finals)
             b.jump(loop.on_break)
         case "Continue" if loop is not None:
-            leave(b, loop.finals, lambda body: statements(b, body))
+            leave(b, loop.finals)
             b.jump(loop.on_continue)
         case "Expr":
             _expression(b, node)
@@ -133,7 +134,7 @@ def _return(b: Builder, value: Node) -> None:
             _return(b, arm)
     else:
         lower_into(b, b.result, value)
-        leave(b, 0, lambda body: statements(b, body))
+        leave(b, 0)
         b.end(Return())
 
 

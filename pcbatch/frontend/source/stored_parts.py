@@ -44,7 +44,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a variable by its path: `.attribute`, `[literal]` or `[]` for each key."""
+    """A part of a variable by its path: `.attribute`, `[literal]` or `[]` for each key. The root has no name if it is a
+    variable of a function that is called, or no variable."""
 
     root: str
     keys: tuple[str, ...] = ()
@@ -177,7 +178,10 @@ class _Finder:
         nested = (part for part in gast.walk(node) if isinstance(part, DEFINITIONS) and part is not node)
         definitions = {part.name: part for part in nested}
         scope = _Scope(_aliases(body), lambda func: _meaning(fn, func, own), definitions)
-        found = frozenset(one for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST)
+        new, inside = _made(body, scope), own.difference(parameters(node.args))
+        kept = [(one, one.part) for one in self._in_nodes(scope, body) if len(one.part.keys) <= MOST]
+        kept = [(one, part) for one, part in kept if part.root not in new or len(part.keys) > 1]
+        found = frozenset(replace(one, part=Part("", part.keys)) if part.root in inside else one for one, part in kept)
         self.known[code] = self.known.get(code, frozenset()) | found
         return self.known[code]
 
@@ -189,13 +193,22 @@ def _mapped(
     names = parameters(parameters_)
     given: dict[str, Part | None] = dict.fromkeys(names)
     for name, arg in zip(names, args, strict=False):
-        given[name] = None if arg is None else scope.part(arg)
+        given[name] = None if arg is None else scope.part(arg) or Part("")
     for keyword in keywords:
-        given[keyword.arg] = scope.part(keyword.value)
+        given[keyword.arg] = scope.part(keyword.value) or Part("")
     for one in found:
         outer = given.get(one.part.root, Part(one.part.root))
         if outer is not None:
             yield replace(one, part=Part("", one.part.keys).within(outer))
+
+
+def _made(body: list[Node], scope: _Scope) -> set[str]:
+    """The variables of a function that are assigned once, an object that it makes, which nothing has had before."""
+    names = [name for name, _ in bindings(body)]
+    assigns = (part for node in body for part in gast.walk(node) if isinstance(part, gast.Assign))
+    calls = (one for one in assigns if isinstance(one.value, gast.Call) and isinstance(one.targets[0], gast.Name))
+    made = (one.targets[0].id for one in calls if isinstance(scope.meaning(one.value.func), type))
+    return {name for name in made if names.count(name) == 1}
 
 
 def _kind(node: Node) -> Kind:

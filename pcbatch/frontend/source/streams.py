@@ -27,6 +27,7 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
+from pcbatch.frontend.source.rewrites.nested import function_of
 from pcbatch.frontend.source.scope import bindings, free_names
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -65,6 +66,9 @@ LAZY: dict[str, Any] = {
 }
 ELEMENTS = (gast.ListComp, gast.GeneratorExp)
 """Comprehensions that stand for their elements; a set or dict is made first, as it holds equal ones only once."""
+
+CALLING = frozenset({"map", "filter", "starmap", "takewhile", "dropwhile", "filterfalse"})
+"""Streams that call their first argument for each element."""
 
 INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 """Streams that the head of a loop takes as they are."""
@@ -189,11 +193,18 @@ def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
         return frozenset()
     if isinstance(node, COMPREHENSIONS):
         first = node.generators[0]
-        once = frozenset(free_names(first.iter)) if not is_stream(unit, first.iter) else frozenset[str]()
         again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
-        return frozenset(free_names(again)) | (read_for_each(unit, first.iter) if not once else frozenset())
-    functions = (frozenset(free_names(arg)) for arg in node.args if isinstance(arg, gast.Lambda))
-    return frozenset[str]().union(*functions, *(read_for_each(unit, arg) for arg in node.args))
+        return _within(unit, frozenset(free_names(again))) | read_for_each(unit, first.iter)
+    called = [node.func, *node.args[: lazy(unit, node) in CALLING]]
+    called += [arg for arg in node.args if isinstance(arg, gast.Lambda)]
+    names = frozenset(name for function in called for name in free_names(function))
+    return _within(unit, names).union(*(read_for_each(unit, arg) for arg in node.args))
+
+
+def _within(unit: Unit, names: frozenset[str]) -> frozenset[str]:
+    """Names, with those that the functions among them read, which are defined in the same function."""
+    inside = (free_names(function_of(unit.definitions[name])) for name in names if name in unit.definitions)
+    return names.union(*inside)
 
 
 def _without(part: Node) -> Callable[[Node], Node]:

@@ -187,7 +187,10 @@ class Ownership:
             return [*mine, *self._put_back(function, op, level)]
         if op.expr.effects.back:
             return mine if level == OWN else [*mine, *self._given_back(function, op, change)]
-        return mine if level == OWN else [*mine, *self._stored(function, op, change, traced)]
+        if level == OWN:
+            return mine
+        itself = any(one.source == change.position and one.own_source and not one.own_result for one in traced.aliases)
+        return [*mine, *self._stored(function, op, change, traced), *[ObjectSource(REPEATED)] * (2 * itself)]
 
     def _put_back(self, function: str, op: Prim, level: str) -> list[ObjectSource]:
         """The sources of a variable of which a part, or which itself, has changed by the name of another one."""

@@ -325,7 +325,7 @@ ROWS = [
         "method of a list in a variable",
         "PCB304",
         "define the function with `def add(z): return f.append(z)`",
-        "@pcbatch.batch\ndef g(n):\n    f = [1]\n    add = f.append\n    add(n)\n    return f\nf = g\n",
+        "@pcbatch.batch\ndef g(n):\n    f = [1]\n    add = f.append\n    adds = [add]\n    adds[0](n)\n    return f\nf = g\n",
         "[(3,), (5,)]",
         (("    add = f.append\n", "    def add(z): return f.append(z)\n"),),
     ),

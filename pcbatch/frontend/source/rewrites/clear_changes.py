@@ -9,17 +9,22 @@ t = x[i]; x[i] = x[j]; x[j] = t  ==>      t = x[i]; x[i], x[j] = x[j], x[i]
 
 bank.get(name).deposit(5)        ==>      t = bank.get(name); t.deposit(5)
 
+add = xs.append; add(5)          ==>      pass; xs.append(5)
+
 In the body of a `try` statement an expression may stand alone for what it raises: it is marked as one to evaluate.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from functools import partial
 
 import gast
 
 from pcbatch.data.functions.operators import replacement
+from pcbatch.frontend.source.captured import assigned_once
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import is_mutating_method
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.scope import catches
@@ -35,10 +40,47 @@ from pcbatch.frontend.source.tree import (
     with_fields,
 )
 
+METHODS = frozenset[str]().union(*map(vars, (list, dict, set, deque)))
+
 
 def write_changes(unit: Unit) -> Node:
     """Return the tree of a function with such statements rewritten; the tree itself where there are none."""
     return rebuild_bodies(unit.node, partial(_statements, unit))
+
+
+def call_methods(unit: Unit) -> Node:
+    """Return the tree of a function in which methods of containers that have a name, and are only called, are called as
+    methods of the variables that have the containers; the tree itself where there are none."""
+    parts, methods = list(gast.walk(unit.node)), dict[str, Node]()
+    names = Counter((part.id, isinstance(part.ctx, gast.Load)) for part in parts if isinstance(part, gast.Name))
+    called = Counter(part.func.id for part in parts if isinstance(part, gast.Call) and isinstance(part.func, gast.Name))
+
+    def is_method(target: Node, value: Node) -> bool:
+        match target, value:
+            case gast.Name(id=name), gast.Attribute(value=gast.Name(id=owner), attr=attr) if owner in unit.variables:
+                once = all(names[one, False] == 1 and assigned_once(unit, one) for one in (name, owner))
+                before = owner not in unit.statics and all(one.lineno < value.lineno for one in unit.bound[owner])
+                own = attr not in METHODS or any(own_methods(unit.classes.values(), attr))
+                return once and before and not own and names[name, True] == called[name]
+        return False
+
+    def written(node: Node) -> Node:
+        match new := rebuild(node, written):
+            case gast.Call(func=gast.Name(id=name) as func) if name in methods:
+                return with_fields(new, func=attribute(load(methods[name].value.id, func), methods[name].attr, func))
+            case gast.Assign(targets=[gast.Name(id=name) | gast.Tuple(elts=[gast.Name(id=name), *_])]) if (
+                name in methods
+            ):
+                return gast.copy_location(gast.Pass(), node)
+        return new
+
+    for node in unit.node.body if not isinstance(unit.node, gast.Lambda) else ():
+        if isinstance(node, gast.Assign):
+            both = [node.targets[0], node.value]
+            several = all(isinstance(one, gast.Tuple) for one in both)
+            pairs = list(zip(*(one.elts for one in both), strict=False)) if several else [both]
+            methods |= {target.id: value for target, value in pairs} if all(is_method(*pair) for pair in pairs) else {}
+    return written(unit.node) if methods else unit.node
 
 
 def name_receivers(unit: Unit) -> Node:

@@ -12,7 +12,7 @@ from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.rewrites.caught_exceptions import write_caught
 from pcbatch.frontend.source.rewrites.cells import write_cells
-from pcbatch.frontend.source.rewrites.clear_changes import name_receivers, write_changes
+from pcbatch.frontend.source.rewrites.clear_changes import call_methods, name_receivers, write_changes
 from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.function_values import write_function_values
 from pcbatch.frontend.source.rewrites.kept.grouped_elements import write_groups
@@ -27,6 +27,7 @@ from pcbatch.frontend.source.tree import Node
 from pcbatch.frontend.source.unasked_orders import forget_orders
 
 REWRITINGS = (
+    call_methods,
     write_memos,
     write_stored_defaults,
     write_caught,
