@@ -265,3 +265,9 @@ def test_unknown_ends_stay_unknown() -> None:
     assert meet((0, 5), (3, 9)) == (3, 5)
     assert widened((0, 5), (0, 6)) == (0, ANY[1])
     assert of_dtype("float32") == ANY
+
+
+def test_a_square_that_wraps_around_is_noticed() -> None:
+    """XLA takes the product of a number with itself for one that is not negative."""
+    run = pcbatch.batch(compiled("def f(n):\n    return n * n % 1000\n")).run(jnp.array([46340, 46341, -46341, 46342]))
+    assert run.status.tolist() == [0, *[int(Status.LIMIT)] * 3]

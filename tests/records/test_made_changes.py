@@ -332,7 +332,6 @@ def sets_what_init_does_not(n):
 @pytest.mark.parametrize(
     "function",
     [
-        takes_a_list_of_a_record,
         gives_one_list_to_two_records,
         changes_a_list_that_it_stored,
         sets_what_init_does_not,
@@ -343,3 +342,8 @@ def test_what_is_refused(function):
         pcbatch.batch(function)(np.array([3, 4], np.int32))
     assert caught.value.diagnostics[0].code in ("PCB303", "PCB304", "PCB320", "PCB330")
     assert caught.value.diagnostics[0].helps
+
+
+def test_a_list_of_a_record_has_a_name():
+    found = pcbatch.batch(takes_a_list_of_a_record)(np.array([3, 4], np.int32))
+    assert found.tolist() == [1, 1]
