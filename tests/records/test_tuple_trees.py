@@ -178,9 +178,9 @@ def test_what_hangs_on_one_object_is_refused() -> None:
 
 def test_a_stack_of_numbers_and_tuples_is_no_endless_compilation() -> None:
     def parsed(text):
-        stack = []
+        stack, signs = [], {"+", "-"}
         for c in text:
-            if c == "+":
+            if c in signs:
                 b, a = stack.pop(), stack.pop()
                 stack.append((c, a, b))
             else:

@@ -45,8 +45,8 @@ class _Writer:
                 return list(node.value.elts)
             case gast.Assign() | gast.AnnAssign() | gast.NamedExpr() | gast.Return() | gast.Yield():
                 return [node.value]
-            case gast.List() | gast.Set() | gast.Tuple():
-                return list(node.elts) if isinstance(node.ctx, gast.Load) else []
+            case gast.Set() | gast.List(ctx=gast.Load()) | gast.Tuple(ctx=gast.Load()):
+                return list(node.elts)
             case gast.Dict():
                 return list(node.values)
             case gast.ListComp() | gast.SetComp() | gast.GeneratorExp():
