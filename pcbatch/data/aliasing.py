@@ -17,6 +17,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from itertools import product
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeVar
 
@@ -82,6 +83,11 @@ MOST = 10_000  # parts of a captured object that are looked at
 Key = tuple[str, int]  # a kind of tie and the identity of an object
 
 
+def of_result(number: int) -> int:
+    """Return what stands for a result of a primitive in place of the number of an input; its own inverse."""
+    return CAPTURED - 1 - number
+
+
 class Alias(NamedTuple):
     """A result and an input of a primitive that may hold one and the same mutable object, at the levels given."""
 
@@ -104,6 +110,10 @@ class Parts:
         self._views: dict[int, Container] = {}  # one view of each container that there are views of
         self._groups: dict[Key, object] = {}  # which choice an object was found in
         self._add(value, self.own)
+
+    def at(self, own: bool) -> set[Key]:
+        """Return the keys of one level."""
+        return self.own if own else self.inner
 
     def _add(self, value: Value, level: set[Key]) -> None:
         if value is None or isinstance(value, IMMUTABLE) or len(self._seen) > MOST:
@@ -201,10 +211,15 @@ def aliases(results: list[Value], inputs: list[Value], fn: Callable[..., Value])
         fn: the function of the primitive, for the objects that it has captured.
     """
     given = [Parts(value) for value in inputs]
+    made: list[Parts] = []
     for k, result in enumerate(results):
-        parts = Parts(result)
+        made.append(parts := Parts(result))
         if not parts.own and not parts.inner:
             continue
+        for j, other in enumerate(made[:-1]):
+            for own_result, own_source in product((True, False), repeat=2):
+                if any(key[0] == "object" for key in parts.at(own_result) & other.at(own_source)):
+                    yield Alias(k, of_result(j), own_result, own_source)
         for j, other in enumerate(given):
             for own_result, mine in ((True, parts.own), (False, parts.inner)):
                 for own_source, theirs in ((True, other.own), (False, other.inner)):

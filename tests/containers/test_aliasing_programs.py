@@ -325,3 +325,33 @@ def test_whether_two_names_mean_one_collection_is_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="`is` asks whether two names mean one object"):
         pcbatch.batch(one_object).lower(jnp.array([1, 3]))
+
+
+class Holder:
+    def __init__(self, items):
+        self.items = items
+        self.other = None
+
+
+def _two_that_share(n):
+    first, second = Holder([n]), Holder([0])
+    second.other = first
+    return first, second
+
+
+def _one_twice(n):
+    only = Holder([n])
+    return only, only
+
+
+def changed_in_another_result(n):
+    first, second = _two_that_share(n)
+    second.other.items.append(1)
+    a, b = _one_twice(n)
+    b.items.append(5)
+    return sum(first.items) * 10 + len(a.items)
+
+
+def test_results_of_one_helper_that_share_an_object_show_a_change() -> None:
+    found = pcbatch.batch(changed_in_another_result)(jnp.array([1, 3])).tolist()
+    assert found == [changed_in_another_result(1), changed_in_another_result(3)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from pcbatch.data.aliasing import CAPTURED
+from pcbatch.data.aliasing import CAPTURED, of_result
 from pcbatch.data.objects.made_fields import FieldLevel
 from pcbatch.ir.analysis.dataflow import solve
 from pcbatch.ir.analysis.def_use import may_return, predecessors
@@ -125,7 +125,7 @@ class Ownership:
                 if traced is None:
                     return assigned(state, op.dsts, {})
                 new = assigned(state, op.dsts, self._prim(function, label, k, op, traced))
-                return related(new, self._stores(function, op, traced, state))
+                return related(related(new, self._stores(function, op, traced, state)), _shared(op, traced))
             case Call():
                 return self._call(function, op, state)
             case _:
@@ -165,7 +165,7 @@ class Ownership:
         """The sources of result j of a primitive, by what was found while it was traced."""
         found: list[ObjectSource] = []
         for alias in traced.aliases:
-            if alias.result != j or alias.own_result is not (level == OWN):
+            if alias.result != j or alias.own_result is not (level == OWN) or alias.source < CAPTURED:
                 continue
             if alias.source == CAPTURED:
                 found.append(ObjectSource(OUTSIDE))
@@ -276,6 +276,15 @@ def _stored_fields(state: State) -> frozenset[tuple[Part, Part]]:
         for other in others
         if other[0].startswith(CALLERS) and other != OUTSIDE
     )
+
+
+def _shared(op: Prim, traced: Traced) -> Iterator[tuple[Part, Part]]:
+    """Yield the parts of results of a primitive that hold one object which it has made."""
+    for alias in traced.aliases:
+        if alias.source < CAPTURED:
+            other = op.dsts[of_result(alias.source)]
+            mine = (op.dsts[alias.result], OWN if alias.own_result else INNER)
+            yield mine, (other, OWN if alias.own_source else INNER)
 
 
 def _summary(function: Function, state: State) -> Summary:

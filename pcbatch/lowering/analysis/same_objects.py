@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from pcbatch.data.aliasing import CAPTURED
 from pcbatch.ir.analysis.dataflow import agreed, forward
 from pcbatch.ir.analysis.def_use import may_return
 from pcbatch.ir.cfg import Call, Function, Op
@@ -56,7 +57,8 @@ def _passed_on(
         case Prim(dsts=dsts, expr=expr):
             traced = ownership.inferred.traced.get((function, label, k))
             for j, dst in enumerate(dsts):
-                own = [] if traced is None else [one for one in traced.aliases if one.result == j and one.own_result]
+                ties = () if traced is None else traced.aliases
+                own = [one for one in ties if one.result == j and one.own_result and one.source >= CAPTURED]
                 if len(own) == 1 and own[0].own_source and own[0].source >= 0:
                     pairs.append((dst, expr.ins[own[0].source]))
         case Call(dsts=dsts, func=func, args=args) if func in ownership.functions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from pcbatch.data.aliasing import CAPTURED
+from pcbatch.data.aliasing import CAPTURED, of_result
 from pcbatch.data.objects.made import (
     FIELD_HELP,
     NeedsHeap,
@@ -214,7 +214,8 @@ def using_heap(traced: Traced, operands: int, fields: HeapUse, *, tables: bool) 
     aliases = {
         one._replace(source=CAPTURED) if one.source >= operands else one
         for one in traced.aliases
-        if one.result != last and one.source < operands + tables  # `fields` tells of the heap
+        if of_result(last) != one.source and one.result != last  # `fields` tells of the heap
+        if one.source < operands + tables
     }
     return replace(
         traced,
