@@ -134,3 +134,23 @@ def balanced_parentheses(n):
         return total
 
     return count(0, 0)
+
+
+@row(([1, 2, 3],), ([4, 0, 9],))
+def permutations_by_swaps(nums):
+    found = []
+
+    def swap(i, j):
+        nums[i], nums[j] = nums[j], nums[i]
+
+    def extend(k):
+        if k == len(nums):
+            found.append(nums[0] * 100 + nums[1] * 10 + nums[2])
+            return
+        for i in range(k, len(nums)):
+            swap(k, i)
+            extend(k + 1)
+            swap(k, i)
+
+    extend(0)
+    return found

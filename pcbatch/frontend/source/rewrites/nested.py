@@ -75,11 +75,20 @@ def ask(unit: Unit, definition: Node, node: Node, why: str) -> bool:
 
 def ask_called(unit: Unit, func: Node, node: Node, why: str) -> bool:
     """Ask for a function that a node names to be compiled along; False if it cannot be."""
-    if isinstance(func, gast.Name) and func.id in unit.definitions:
-        return ask(unit, unit.definitions[func.id], node, why)
+    owner = _defining(unit, func.id) if isinstance(func, gast.Name) else None
+    if owner is not None:
+        return unit.want(next(iter(codes_of(owner, owner.definitions[func.id])), None), node, why)
     value = resolve(unit, func)
     fn = callee_of(value.__func__ if isinstance(value, classmethod) else value)[0]
     return unit.want(None if fn is None else fn.__code__, node, why)
+
+
+def _defining(unit: Unit, name: str) -> Unit | None:
+    """The function, this one or one around it, that defines a nested function; None if none does."""
+    if name in unit.definitions or name not in unit.nested:
+        return unit if name in unit.definitions else None
+    target = unit.lifted.get(getattr(unit.node, "name", ""))
+    return None if target is None or target.nested is None else _defining(target.nested.outer, name)
 
 
 def to_lift(unit: Unit, nested: Mapping[str, Node]) -> frozenset[str]:
