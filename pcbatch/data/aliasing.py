@@ -211,14 +211,15 @@ def aliases(results: list[Value], inputs: list[Value], fn: Callable[..., Value])
         fn: the function of the primitive, for the objects that it has captured.
     """
     given = [Parts(value) for value in inputs]
-    made: list[Parts] = []
+    known, made = set[Key]().union(*(parts.own | parts.inner for parts in given)), list[Parts]()
     for k, result in enumerate(results):
         made.append(parts := Parts(result))
         if not parts.own and not parts.inner:
             continue
         for j, other in enumerate(made[:-1]):
             for own_result, own_source in product((True, False), repeat=2):
-                if any(key[0] == "object" for key in parts.at(own_result) & other.at(own_source)):
+                shared = (parts.at(own_result) & other.at(own_source)) - known  # those of inputs are ties to these
+                if any(kind == "object" for kind, _ in shared):
                     yield Alias(k, of_result(j), own_result, own_source)
         for j, other in enumerate(given):
             for own_result, mine in ((True, parts.own), (False, parts.inner)):
