@@ -6,9 +6,10 @@ types can make.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import RLock
 from types import FunctionType
 from typing import TypeVar
@@ -125,35 +126,30 @@ def typed_program(
     program, InternalError for those of a pass, Restart if each lane needs a copy of packed objects, which the caller
     gives it.
     """
+    settle = partial(_settled, fn, is_batched, args, shared_args)
     if decided != NONE:
         with suppress(CompileError), noting_displays(Displays()):  # an error is that of the program as it was written
-            return _decided(fn, is_batched, args, shared_args, decided)
+            return _decided(settle, decided)
     first, notes = Decisions(made=wrap_entry.classes_of_arguments(args or {})), Displays()
     try:
         with noting_displays(notes):
-            return _decided(fn, is_batched, args, shared_args, first)
+            return _decided(settle, first)
     except CompileError as error:
         if not notes.found or UNLIKE.isdisjoint(one.code for one in error.diagnostics):
             raise
     with noting_displays(None):  # records in place of tuples do not help: the error is that of the tuples
-        return _decided(fn, is_batched, args, shared_args, first)
+        return _decided(settle, first)
 
 
-def _decided(
-    fn: FunctionType,
-    is_batched: BatchedTest,
-    args: Mapping[str, Abstract] | None,
-    shared_args: frozenset[str],
-    decisions: Decisions,
-) -> Typed:
-    """Compile with these decisions, and those that turn out to be wanted. Large loops over numbers stay loops where
-    nothing asks for numbers that are known while compiling."""
-    typed = _settled(fn, is_batched, args, shared_args, decisions)
+def _decided(settle: Callable[[Decisions], Typed], decisions: Decisions) -> Typed:
+    """Compile, and once more with large loops over numbers as loops, where nothing asks for numbers known while
+    compiling."""
+    typed = settle(decisions)
     large = typed.large - typed.decisions.copies
     if not large:
         return typed
     with suppress(CompileError):
-        return _settled(fn, is_batched, args, shared_args, typed.decisions | Decisions(rolled=large))
+        return settle(typed.decisions | Decisions(rolled=large))
     return replace(typed, decisions=typed.decisions | Decisions(copies=large))
 
 
@@ -164,6 +160,7 @@ def _settled(
     shared_args: frozenset[str],
     decisions: Decisions,
 ) -> Typed:
+    """Compile with these decisions, and those that turn out to be wanted."""
     first: CompileError | None = None  # of the program as it was written
     plain: CompileError | None = None  # of it without functions that are values
     with _AT_ONCE, keeping_work():
@@ -224,7 +221,6 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
         return Typed(checked(fail_unbound.run(cfg, untyped(cfg)), "fail_unbound"), {}, None, frozenset())
     loops = dict[Loc, CopiedLoop]()
     cfg, inferred = _inferred(source, args, helpers, loops)
-    large = copied_loops.large(loops, cfg, inferred)
     try:
         _check(cfg, inferred)
     except Restart as refused:
@@ -235,6 +231,7 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
     params = {p: inferred.types[entry.name, p] for p in entry.params}
     params |= {p: value for p, value in args.items() if p == TABLES}
     shared = frozenset(leaf for p in uniform for leaf, _ in array_leaves(p, params[p]))
+    large = copied_loops.large(loops, cfg, inferred)
     cfg = checked(drop_conversions.run(flatten.run(cfg, inferred)), "flatten")
     return Typed(cfg, params, result, shared, helpers.decisions, large)
 

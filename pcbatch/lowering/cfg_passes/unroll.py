@@ -64,14 +64,13 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
 
 def copied_loops(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> dict[Loc, CopiedLoop]:
     """Return the loops over numbers, or tuples of them, that `run` unrolls, by the places of what they go over."""
-    split_functions = {f.name: f for f in split.functions}
     found = dict[Loc, CopiedLoop]()
-    for key, error in sorted(inferred.errors.items()):
+    for key in sorted(key for key, error in inferred.errors.items() if isinstance(error, NeedsUnrolling)):
         name, label, place = key
-        op = {block.label: block for block in split_functions[name].blocks}[label].ops[place]
-        if not isinstance(error, NeedsUnrolling) or op.loc is None or not _goes_over_numbers(name, op, inferred):
+        op = split.function(name).block(label).ops[place]
+        if op.loc is None or not _goes_over_numbers(name, op, inferred):
             continue
-        unrolling = _Unrolling(source.function(name), split_functions[name], inferred)
+        unrolling = _Unrolling(source.function(name), split.function(name), inferred)
         for wanted in unrolling.outermost([key]):
             inside = (op.loc for label in wanted.copied for op in unrolling.by_label[label].ops)
             found[op.loc] = CopiedLoop(wanted.trips or 0, frozenset(loc for loc in inside if loc is not None))
