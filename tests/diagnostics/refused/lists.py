@@ -285,6 +285,7 @@ ROWS = [
         "@pcbatch.batch\ndef f(n):\n    fns = [lambda x: x + k for k in range(n)]\n    return fns[0](1)\n",
         "[(3,), (5,)]",
         (("lambda x: x + k", "lambda x, k=k: x + k"),),
+        own=True,  # without the default, all functions read the last value
     ),
     Row(
         "a list and a tuple",

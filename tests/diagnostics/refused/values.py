@@ -74,10 +74,10 @@ ROWS = [
         "percent format",
         "PCB304",
         OUTSIDE,
-        "@pcbatch.batch\ndef f(x):\n    return '%.3g' % x\n",
+        "@pcbatch.batch\ndef f(x):\n    return '%#g' % x\n",
         X,
-        (("'%.3g' % x", "x"),),
-        outside="'%.3g' % r",
+        (("'%#g' % x", "x"),),
+        outside="'%#g' % r",
     ),
     Row(
         "method of str as a key",
