@@ -17,7 +17,7 @@ from pcbatch.frontend.source.tree import Node, load, rebuild
 
 CELL = "pcbatch_cell_"
 HELPS = (
-    "give the function the value that it has now, by a default: `lambda x, i=i: ...`",
+    "give the function the value that it has now, by a default: `lambda x, i=i: ...` (else it is that of the call)",
     "make the function in a function of its own, which gets the value as an argument",
 )
 
