@@ -282,10 +282,9 @@ ROWS = [
         "functions of a comprehension that capture its variable",
         "PCB207",
         "give the function the value that it has now, by a default: `lambda x, i=i: ...`",
-        "@pcbatch.batch\ndef f(n):\n    fns = [lambda x: x + k for k in range(n)]\n    return fns[0](1)\n",
+        "@pcbatch.batch\ndef f(n):\n    fns = [lambda x: x + k for k in range(n)]\n    return fns[-1](1)\n",
         "[(3,), (5,)]",
         (("lambda x: x + k", "lambda x, k=k: x + k"),),
-        own=True,  # without the default, all functions read the last value
     ),
     Row(
         "a list and a tuple",
