@@ -62,28 +62,32 @@ def run_lanes(
     Returns:
         What lanes leave of the state, and the most visits that a lane has made, int32[]; one where there is no budget.
     """
-    layout = part.layout
-    inside = [code for code in layout.codes if code.index not in part.outside]
-    written = {"pc", BACK, *layout.buffers} | {key for code in inside for key in step_keys(layout, code)}
-    rows = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
-    leaves = written - part.passing
-    constant = {key: value for key, value in rows.items() if key not in leaves}
+    constant, changing = rows(part, carry)
+    nest = loop_nest(part.layout.program, part.outside)
 
     def one(number: jax.Array, c: tuple[Values, Values, jax.Array]) -> tuple[Values, Values, jax.Array]:
         changing, passed, most = c
-        lane = cut_out(part, constant | changing, number) | passed
-        if budget is not None:
-            lane[VISITS] = jnp.int32(0)
-        lane = _run(part, frozenset(constant), lane, shared, lanes, budget)
-        visits = lane.pop(VISITS, jnp.int32(1))
-        if BACK in lane:
-            lane[BACK] = read_back(lane)
+        lane = begin(part, constant | changing, passed, number, budget)
+        in_place = part.in_place - {*part.layout.buffers}
+        words = Words.of(lane, in_place, in_place & frozenset(constant))
+        lane = words.unpacked(advance(part, words, nest, words.packed(lane), shared, lanes, budget))
+        left, most = end(part, changing, lane, number, most, budget)
         # What passes goes on to the next lane, in place.
-        return put_back(part, changing, lane, number), {key: lane[key] for key in passed}, jnp.maximum(most, visits)
+        return left, {key: lane[key] for key in passed}, most
 
-    changing = {key: value for key, value in rows.items() if key in leaves}
     done, _, most = jax.lax.fori_loop(0, lanes, one, (changing, unset, jnp.int32(0)))
     return {key: value.reshape(carry[key].shape) for key, value in done.items()}, most
+
+
+def rows(part: Part, carry: Values) -> tuple[Values, Values]:
+    """Return the arrays of the state with an axis of lanes: those that no lane changes, and those in which lanes leave
+    something."""
+    layout = part.layout
+    inside = [code for code in layout.codes if code.index not in part.outside]
+    written = {"pc", BACK, *layout.buffers} | {key for code in inside for key in step_keys(layout, code)}
+    every = {key: by_lane(layout, key, value, carry["pc"].shape[0]) for key, value in carry.items()}
+    changing = {key: value for key, value in every.items() if key in written - part.passing}
+    return {key: value for key, value in every.items() if key not in changing}, changing
 
 
 def lane_by_lane(compute: Callable[[Any], Any], rows: Any) -> Any:
@@ -140,18 +144,35 @@ def put_back(part: Part, rows: Values, lane: Values, number: jax.Array) -> Value
     return out
 
 
-def _run(
-    part: Part, constant: frozenset[str], lane: Values, shared: Values, some: jax.Array, budget: jax.Array | None
-) -> Values:
-    """Return the state of a lane that has run until it returns, fails, lacks room, waits for a block outside or has
-    used up its budget.
+def begin(part: Part, rows: Values, passed: Values, number: jax.Array, budget: jax.Array | None) -> Values:
+    """Return the state of a lane that begins to run; `passed` is what it does not have from the state of all lanes."""
+    lane = cut_out(part, rows, number) | passed
+    return lane if budget is None else lane | {VISITS: jnp.int32(0)}
 
-    `constant` are the state keys of what no block writes, and `some` is any value that XLA does not know.
+
+def end(
+    part: Part, rows: Values, lane: Values, number: jax.Array, most: jax.Array, budget: jax.Array | None
+) -> tuple[Values, jax.Array]:
+    """Return the state of all lanes with that of a lane that has run, and the most visits of a lane with its own."""
+    layout = part.layout
+    if layout.max_steps is not None:
+        over = (lane["pc"] < layout.exit) & (lane["steps"] >= layout.max_steps)
+        over = over if budget is None else over & (budget > 0)
+        lane = lane | {"pc": jnp.where(over, parked(lane["pc"], layout.exit, Status.STEP_LIMIT), lane["pc"])}
+    if BACK in rows:
+        lane = lane | {BACK: read_back(lane)}
+    return put_back(part, rows, lane, number), jnp.maximum(most, lane.get(VISITS, jnp.int32(1)))
+
+
+def advance(
+    part: Part, words: Words, nest: Nest, lane: Values, shared: Values, some: jax.Array, budget: jax.Array | None
+) -> Values:
+    """Return the state of a lane, packed, that has run until it waits for no block of a nest or has used up its budget.
+
+    `some` is any value that XLA does not know.
     """
-    layout, codes = part.layout, part.codes
-    in_place = part.in_place - {*layout.buffers}
+    layout, codes = part.layout, [code for code in part.codes if code.index in blocks_of(nest)]
     visits: dict[int, Ordered] = {}
-    words = Words.of(lane, in_place, in_place & constant)
     barrier: Any = jax.lax.optimization_barrier  # untyped
 
     def pc(lane: Values) -> jax.Array:
@@ -175,7 +196,6 @@ def _run(
         out = visits[code.index](lane | own, used)
         return words.stored(lane, own, out | ({VISITS: own[VISITS] + 1} if VISITS in own else {}))
 
-    lane = words.packed(lane)
     steps = {code.index: partial(step, code) for code in codes}
     written = {k: jax.eval_shape(partial(_written, one), lane) for k, one in steps.items()}
     swept = {code.index: Visit(steps[code.index], written[code.index], code.scope) for code in codes}
@@ -183,15 +203,8 @@ def _run(
     def waits(blocks: tuple[int, ...], lane: Values) -> jax.Array:
         return is_among(blocks, pc(lane)) & may_go_on(lane)
 
-    nest = loop_nest(layout.program, part.outside)
-    alive = tuple(k for k in range(layout.exit) if k not in part.outside)
-    ran: Values = jax.lax.while_loop(partial(waits, alive), partial(sweep, nest, swept, waits), lane)
-    ran = words.unpacked(ran)
-    if layout.max_steps is None:
-        return ran
-    over = (ran["pc"] < layout.exit) & (ran["steps"] >= layout.max_steps)
-    over = over if budget is None else over & (budget > 0)
-    return ran | {"pc": jnp.where(over, parked(ran["pc"], layout.exit, Status.STEP_LIMIT), ran["pc"])}
+    # The strongly connected parts of the control flow are in order: no lane comes to one of them twice.
+    return sweep(nest, swept, waits, lane)
 
 
 def _written(step: Callable[[Values], Values], lane: Values) -> Values:

@@ -17,6 +17,7 @@ from pcbatch.runtime.scalar import outside, worth
 from pcbatch.runtime.scalar.lanes import BACK, Part, lane_by_lane, run_lanes
 from pcbatch.runtime.scalar.native import in_one_function
 from pcbatch.runtime.scalar.obstacles import blocked
+from pcbatch.runtime.scalar.sections import run_in_sections, sections
 from pcbatch.runtime.vm.block_body import Values
 from pcbatch.runtime.vm.blocks import Blocks
 from pcbatch.runtime.vm.layout import Layout, reg
@@ -92,12 +93,17 @@ class ScalarMachine(Machine):
             unset |= layout.frames.empty(1, depth, layout.exit)
             carry[BACK] = jnp.zeros(carry["pc"].shape, jnp.int32)
 
+        part, nests = Part(layout, passing=passing), sections(layout)
+
         def run(
             carry: Values, unset: Values, shared: Values, budget: jax.Array | None, lanes: jax.Array
         ) -> tuple[Values, jax.Array]:
-            return run_lanes(Part(layout, passing=passing), carry, unset, shared, lanes, budget)
+            return run_lanes(part, carry, unset, shared, lanes, budget)
 
-        left, trips = in_one_function(run)(carry, unset, state.shared, budget, lanes)
+        if len(nests) == 1:
+            left, trips = in_one_function(run)(carry, unset, state.shared, budget, lanes)
+        else:
+            left, trips = run_in_sections(part, nests, carry, unset, state.shared, lanes, budget)
         return State(state.carry | left, state.shared, state.trips + trips)
 
     # Trips with blocks outside

@@ -33,8 +33,9 @@ def in_one_function(compute: Callable[..., Any]) -> Callable[..., Any]:
         def function(given: list[Any]) -> Any:
             rest = iter(given)
             every = [next(rest) if leaf.size else jnp.zeros_like(leaf) for leaf in leaves]
-            # Before all else: an array that is read later on would be copied before it is written.
-            every[-1] = every[-1] + _zero(given)
+            # Before all else, in a call that no fusion takes apart: an array that is read later on would be copied
+            # before it is written.
+            every[-1] = every[-1] + own_call(_zero, given)
             return compute(*jax.tree.unflatten(tree, every))
 
         # Behind a barrier, so that no operand is a constant: XLA would compute large ones while it compiles.

@@ -80,6 +80,15 @@ def scalars_of(layout: Layout, code: BlockCode) -> tuple[str, ...]:
     )
 
 
+def stacks_of(layout: Layout, code: BlockCode) -> frozenset[str]:
+    """Return the state keys of the stacks that a visit of a block reads or writes."""
+    if layout.frames is None:
+        return frozenset()
+    terminator = code.block.terminator
+    own = {"frames"} if calls(terminator) or may_return(terminator) else set()
+    return frozenset(own | {layout.frames.columns[v].buffer for v in (*code.pops, *code.pushes)})
+
+
 def _read(
     layout: Layout, code: BlockCode, lane: Values, shared: Values
 ) -> tuple[Values, Values, jax.Array | None, jax.Array | None]:
