@@ -104,12 +104,18 @@ class Parts:
         self._expanded = expanded  # the containers whose elements are looked at, which hold views of themselves
         self.own: set[Key] = set()
         self.inner: set[Key] = set()
-        self.repeated = False
+        self._repeated = False
+        self._sources: set[int] = set()  # the containers of which objects that can be changed are copies
+        self._containers: set[int] = set()  # those that the value holds, and of which these have the elements
         self._seen: set[int] = set()
         self._kept: list[Any] = []  # so that no identity is used again
         self._views: dict[int, Container] = {}  # one view of each container that there are views of
         self._groups: dict[Key, object] = {}  # which choice an object was found in
         self._add(value, self.own)
+
+    @property
+    def repeated(self) -> bool:
+        return self._repeated or not self._sources.isdisjoint(self._containers)
 
     def at(self, own: bool) -> set[Key]:
         """Return the keys of one level."""
@@ -131,7 +137,7 @@ class Parts:
             return
         mutable, inside = children
         if id(value) in self._seen:
-            self.repeated |= mutable or holds_objects(inside)
+            self._repeated |= mutable or holds_objects(inside)
             return
         self._seen.add(id(value))
         self._kept.append(value)
@@ -147,8 +153,10 @@ class Parts:
         for each in choice.objects:
             parts = Parts(each)
             self._kept.append(parts)
+            self._sources |= parts._sources
+            self._containers |= parts._containers
             for key in parts.own:
-                self.repeated |= self._groups.setdefault(key, choice.group) is not choice.group
+                self._repeated |= self._groups.setdefault(key, choice.group) is not choice.group
             level |= parts.own
             self.inner |= parts.inner
 
@@ -159,6 +167,7 @@ class Parts:
         if value.snapshot is not None:
             level.add(("object", id(value.snapshot)))
         self._add_source(value, level)
+        self._containers.update(map(id, with_origins(value)))
         self.inner.update(("inside", id(one)) for one in with_origins(value))
         for element in value.held:
             self._add(element, self.inner)
@@ -170,7 +179,7 @@ class Parts:
                 and parent is value.parent
                 and self._views.setdefault(id(parent), value) is not value
             ):
-                self.repeated = True
+                self._repeated = True
             keys = {("inside", id(one)) for one in with_origins(parent)}
             level |= keys
             self.inner |= keys
@@ -182,6 +191,7 @@ class Parts:
         if (source := source_of_copy(value)) is None:
             return
         self._kept.append(source)
+        self._sources.update(map(id, with_origins(source)))
         for one in with_origins(source):
             level.add(("inside", id(one)))
             if isinstance(one, Container):
@@ -333,16 +343,20 @@ def note_value(container: Value, element: Value) -> Value:
     if copies is None or found is None:
         return element
     mutable, inside = found
-    if mutable:
+    if mutable and (not isinstance(container, Somewhere) or id(element) not in copies):
         copies[id(element)] = Copy(element, container, inside)
     for part in inside:
         note_copy(container, part)
     return element
 
 
+class Somewhere:
+    """A container of which nothing need be known; an object that is a copy from another one stays that."""
+
+
 def note_stored(value: Value) -> None:
     """Remember an object that has become a part of a container or a record: a change of it would be seen there."""
-    note_value(object(), value)  # the container has it by now: nothing else is tied by this
+    note_value(Somewhere(), value)  # the container has it by now: nothing else is tied by this
 
 
 def _inside(value: Value) -> tuple[bool, list[Value]] | None:

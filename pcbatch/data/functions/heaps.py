@@ -19,9 +19,9 @@ from pcbatch.data.by_width import by_width
 from pcbatch.data.catalogue import FUNCTIONS, stands_for
 from pcbatch.data.checks import collecting, only_where, require
 from pcbatch.data.columns import row, with_row
+from pcbatch.data.elements import or_else
 from pcbatch.data.functions.operators import lt
 from pcbatch.data.mappings.keys import is_of_lane
-from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
 from pcbatch.data.own_order import comparing_elements
 from pcbatch.data.sequences.lane_list import LaneList
@@ -71,7 +71,7 @@ def _push_pop(heap: Value, item: Value) -> Value:
     first = heap._taken(0)
     smaller = jnp.logical_and(heap.length > 0, _less(first, item, heap.length > 0))
     _up(heap, 0, item, smaller)
-    return keeping_order(lambda a, b: jnp.where(smaller, a, b), first, item)
+    return or_else(smaller, first, item)
 
 
 @stands_for(heapq.heapify)

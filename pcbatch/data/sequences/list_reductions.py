@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.aliasing import one_of
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import limit, require, rules
 from pcbatch.data.columns import Unset, iinfo, room, row
@@ -168,7 +169,7 @@ def extreme(
         return element
     if len({jax.tree.structure(element), jax.tree.structure(default)}) > 1:
         return or_else(some, element, default)
-    return keeping_order(lambda x, y: jnp.where(some, x, y), element, default)
+    return one_of(keeping_order(lambda x, y: jnp.where(some, x, y), element, default), [element, default])
 
 
 def _empty_text() -> str:

@@ -190,7 +190,8 @@ class Ownership:
         if level == OWN:
             return mine
         itself = any(one.source == change.position and one.own_source and not one.own_result for one in traced.aliases)
-        return [*mine, *self._stored(function, op, change, traced), *[ObjectSource(REPEATED)] * (2 * itself)]
+        several = itself or len(op.dsts) - 1 in traced.repeated
+        return [*mine, *self._stored(function, op, change, traced), *[ObjectSource(REPEATED)] * (2 * several)]
 
     def _put_back(self, function: str, op: Prim, level: str) -> list[ObjectSource]:
         """The sources of a variable of which a part, or which itself, has changed by the name of another one."""
