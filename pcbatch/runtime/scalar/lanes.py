@@ -9,9 +9,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from pcbatch.runtime.scalar.loop_nest import Nest, blocks_of, loop_nest
-from pcbatch.runtime.scalar.native import in_one_function
+from pcbatch.runtime.scalar.native import in_one_function, own_call
 from pcbatch.runtime.scalar.visit import read_back, scalars_of, visit
 from pcbatch.runtime.scalar.visit_order import Ordered
 from pcbatch.runtime.scalar.words import NUMBER, Words
@@ -90,25 +91,49 @@ def rows(part: Part, carry: Values) -> tuple[Values, Values]:
     return {key: value for key, value in every.items() if key not in changing}, changing
 
 
-def lane_by_lane(compute: Callable[[Any], Any], rows: Any) -> Any:
+def lane_by_lane(compute: Callable[[Values], Any], rows: Values) -> Any:
     """Return `compute(rows)`, computed lane after lane in one native function.
 
-    `compute` takes and gives pytrees of arrays [lanes, ...], each lane's part from the lane's own. XLA hands a program
-    of more than a thousand operations to another thread, which takes longer than many a run: here it counts those of
-    one lane.
+    `compute` takes rows and gives a pytree of arrays, [lanes, ...] each, each lane's part from the lane's own. XLA
+    hands a program of more than a thousand operations to another thread, which takes longer than many a run: here it
+    counts those of one lane.
     """
     types = jax.eval_shape(compute, rows)
+    leaves, tree = jax.tree.flatten(types)
+    in_place = _in_place(compute, rows)
 
-    def run(rows: Any, lanes: jax.Array) -> Any:
-        def one(number: jax.Array, out: Any) -> Any:
-            lane = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, number, 1), rows)
+    def run(rows: Values, lanes: jax.Array) -> list[Any]:
+        def one(number: jax.Array, out: list[Any]) -> list[Any]:
+            lane = _cut({key: row for key, row in rows.items() if key not in in_place.values()}, number)
+            if in_place:  # in a call of its own, before any of it is stored into
+                lane |= own_call(_cut, {key: out[k] for k, key in in_place.items()}, number)
             store = partial(jax.lax.dynamic_update_slice_in_dim, start_index=number, axis=0)
-            return jax.tree.map(store, out, compute(lane))
+            return list(map(store, out, jax.tree.leaves(compute(lane))))
 
-        empty = jax.tree.map(lambda type_: jnp.zeros(type_.shape, type_.dtype), types)
-        return jax.lax.fori_loop(0, lanes, one, empty)
+        begin = [rows[in_place[k]] if k in in_place else jnp.zeros(x.shape, x.dtype) for k, x in enumerate(leaves)]
+        out: list[Any] = jax.lax.fori_loop(0, lanes, one, begin)
+        return out
 
-    return in_one_function(run)(rows, jnp.int32(jax.tree.leaves(rows)[0].shape[0]))
+    return jax.tree.unflatten(tree, in_one_function(run)(rows, jnp.int32(rows["pc"].shape[0])))
+
+
+def _cut(rows: Values, number: jax.Array) -> Values:
+    return {key: jax.lax.dynamic_slice_in_dim(value, number, 1) for key, value in rows.items()}
+
+
+def _in_place(compute: Callable[[Values], Any], rows: Values) -> dict[int, str]:
+    """Return the results, by number, that take the place of one of the rows: an array of the same shape and dtype, of
+    which no other result is computed. A result of megabytes for each lane is not written to memory twice."""
+    jaxpr = jax.make_jaxpr(compute)(rows).jaxpr
+    outs = range(len(jaxpr.outvars))
+    used = [dce_jaxpr(jaxpr, [j == k for j in outs])[1] for k in outs]
+    found: dict[int, str] = {}
+    for key, needed in zip(sorted(rows), zip(*used, strict=True), strict=True):
+        row, by = rows[key], [k for k in outs if needed[k]]
+        if row.ndim > 1 and row.size and len(by) == 1 and by[0] not in found:
+            out = jaxpr.outvars[by[0]].aval
+            found |= {by[0]: key} if (out.shape, out.dtype) == (row.shape, row.dtype) else {}
+    return found
 
 
 def by_lane(layout: Layout, key: str, value: jax.Array, lanes: int) -> jax.Array:
@@ -146,7 +171,7 @@ def put_back(part: Part, rows: Values, lane: Values, number: jax.Array) -> Value
 
 def begin(part: Part, rows: Values, passed: Values, number: jax.Array, budget: jax.Array | None) -> Values:
     """Return the state of a lane that begins to run; `passed` is what it does not have from the state of all lanes."""
-    lane = cut_out(part, rows, number) | passed
+    lane = cut_out(part, {key: value for key, value in rows.items() if key not in passed}, number) | passed
     return lane if budget is None else lane | {VISITS: jnp.int32(0)}
 
 

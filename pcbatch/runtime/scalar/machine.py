@@ -60,15 +60,15 @@ class ScalarMachine(Machine):
             return self.trip_by_trip.advance(state, max_trips, go)
         if self.outside(lanes):
             return super().advance(state, max_trips, go)
-        return self._alone(state, frozenset(), max_trips, go)
+        return self._alone(state, frozenset(), max_trips=max_trips, go=go)
 
     def to_the_end(self, state: State) -> State:
         lanes = state.carry["pc"].shape[0]
         if not _is_native(lanes) or self.outside(lanes):
             return self.advance(state)
         lasting = {reg(v) for v in (*self.program.results, *self.layout.shown)}
-        passing = {key for key in state.carry if key.startswith(reg("")) and key not in lasting}
-        return self._alone(state, frozenset({*passing, *self.layout.buffers}))
+        own = frozenset(key for key in state.carry if key.startswith(reg("")))
+        return self._alone(state, frozenset({*own - lasting, *self.layout.buffers}), own)
 
     def back(self, carry: Values) -> jax.Array:
         """Return the return address of each lane, int32[lanes]: see `Machine.back`."""
@@ -78,16 +78,22 @@ class ScalarMachine(Machine):
         return lane_by_lane(compute, rows) if _is_native(rows["pc"].shape[0]) else super().lane_by_lane(compute, rows)
 
     def _alone(
-        self, state: State, passing: frozenset[str], max_trips: int | jax.Array | None = None, go: Any = None
+        self,
+        state: State,
+        passing: frozenset[str],
+        own: frozenset[str] = frozenset(),
+        max_trips: int | jax.Array | None = None,
+        go: Any = None,
     ) -> State:
-        """Let the lanes run; `passing` are the registers, and frames, that nothing reads behind the run."""
+        """Let the lanes run; `passing` are the registers, and frames, that nothing reads behind the run, and `own` the
+        registers that each lane sets before it reads them, unless they are parameters."""
         layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
         lanes = width if go is None else jnp.where(go, width, 0)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         given = {reg(v) for v in self.program.params}
         carry = {key: value for key, value in state.carry.items() if key not in passing or key in given}
         # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
-        unset = {key: value[0] for key, value in state.carry.items() if key not in carry and key not in layout.buffers}
+        unset = {k: value[0] for k, value in state.carry.items() if k in own - given and k not in layout.buffers}
         if layout.frames is not None and passing & {*layout.buffers}:
             depth = state.carry["frames"].shape[0] // carry["pc"].shape[0] - 2
             unset |= layout.frames.empty(1, depth, layout.exit)

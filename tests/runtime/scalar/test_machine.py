@@ -150,6 +150,23 @@ class TestRuns:
         assert len(re.findall(rf"= {stacks}\S* copy\(", text)) <= 1  # before the first lane
         assert re.search(stacks, text) and not re.search(r"u32\[32,6,", text)
 
+    def test_results_are_written_once(self) -> None:
+        """The array of a result of all lanes is that of the register, in which lanes that fail have none."""
+
+        def powers(n):
+            found = [n**k for k in range(3)]
+            return found if found[1] > 0 else [found[n + 5]]
+
+        f = scalar(powers)
+        run = f.run(NUMBERS)
+        assert run.status.tolist() == [Status.ERROR if n == 0 else Status.OK for n in NUMBERS]
+        assert [xs for n, xs in zip(NUMBERS, run.value.tolist(), strict=True) if n] == [
+            powers(int(n)) for n in NUMBERS if n
+        ]
+        text = f.lower(NUMBERS).compile().as_text()
+        entry = text[text.index("\nENTRY") :]
+        assert len(re.findall(r"= s32\[6,\d\d\]\S* (?:fusion|broadcast|copy)\(", entry)) == 1
+
     def test_a_full_stack_tells_the_call(self) -> None:
         """The return address of a lane is that of its own last call, not of the lanes behind it."""
         with pytest.raises(pcbatch.BatchRuntimeError, match=r"return 0 if n == 0 else 1 \+ deep\(n - 1\)"):
