@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, count, repeat
+
 from tests.strangers.rows import FIVES, LISTS, Row, table
 
 ROWS: list[Row] = []
@@ -205,3 +207,35 @@ def euler_method(y, steps):
         path += [y]
         steps -= 1
     return path
+
+
+@row(([5, 6, 7], 1), ([], 0), ([4, 0, 3, 3], -2))
+def endless_beside_lists(xs, k):
+    total = []
+    for i, x in zip(count(k, -3), xs):
+        total.append(i * x)
+    for x, (i, y) in zip(xs, enumerate(repeat(k))):
+        total.append(x + i * y)
+    weighted = sum(x * w for x, w in zip(xs, repeat(k))), list(map(lambda x, i: x * i, xs, count(start=k)))
+    made = [a * b for a, b in zip((2 * i for i in count()), xs)], list(zip(chain([k], count(7)), xs))
+    return total, weighted, made, list(zip(repeat(k), count(2), xs)), [*zip(xs, count())]
+
+
+@row((1,), (5,), (9,))
+def endless_until_it_breaks(n):
+    out = []
+    for i in count(start=3):
+        if i > n + 4:
+            break
+        out.append(i)
+    for i, x in enumerate(repeat(n)):
+        if i * x > 20:
+            break
+    for k in repeat(2):
+        n += k
+        if n > 10:
+            break
+    for y in count(0.5, 0.2):
+        if y > 1:
+            break
+    return out, i, n, y

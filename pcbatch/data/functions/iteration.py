@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import types
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import jax
@@ -49,6 +50,8 @@ WHOLE_HELP = "convert it: `int(x)` cuts a number off, and `a // b` divides to a 
 KEYS_VIEW: Any = type({}.keys())
 DICT_VIEWS: tuple[Value, ...] = (type({}.values()), type({}.items()))
 """Views of dicts that are known while compiling, of which values may change while a loop goes over them."""
+
+MOST_TAKEN = 2**14  # elements of an iterator that are taken while compiling: it may have no end
 
 STEP_HELP = "go over `range(count)` and compute `start + k * step` in the loop"
 
@@ -130,12 +133,18 @@ def rows(value: Value) -> Value:
         title, note = "this generator is made while compiling", "it cannot be written out in the loop that goes over it"
         help = "define it outside of this function, and pass what it reads as arguments"
         raise Refusal("PCB314", title, note, helps=(help,))
+    once = hasattr(value, "__next__")
     try:
-        return list(value) if isinstance(value, set | frozenset) else tuple(value)
+        made = (
+            list(value) if isinstance(value, set | frozenset) else tuple(islice(value, MOST_TAKEN) if once else value)
+        )
     except TypeError:
         title = f"a `for` loop cannot go over a value of type {type_name(value)}"
         help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"
         raise Refusal("PCB314", title, helps=(help,)) from None
+    if once and len(made) == MOST_TAKEN:
+        raise Refusal("PCB304", "a loop goes over an iterator with no end in sight", helps=HELPS)
+    return made
 
 
 def iter_length(value: Value) -> Value:

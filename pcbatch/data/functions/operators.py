@@ -231,6 +231,15 @@ def range_element(start: Index, step: Index, index: Index, length: Index) -> Val
     return add(start, mul(index, step))
 
 
+def count_element(start: Index, step: Index, index: Index) -> Value:
+    """The element of `itertools.count`; refuses floats, which Python adds one by one, and rounds each time."""
+    for value in (start, step):
+        if isinstance(value, float) or (isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, np.inexact)):
+            title = "`itertools.count` counts by floats, beside another iterable"
+            raise Refusal("PCB314", title, helps=("count whole numbers, and compute `start + k * step` of them",))
+    return add(start, mul(index, step))
+
+
 def smallest(n: Index, iterable: Value, key: Value = None) -> Value:
     """The function `heapq.nsmallest`: as many elements of the sorted ones as there are, and `n` at most."""
     return sequence_builtins.get_item(of_lane.sorted_(iterable, key=key), slice(None, of_lane.max_(n, 0)))

@@ -267,11 +267,14 @@ def cycle_(values: Value, /) -> Value:
     return made
 
 
-def refuse_cycle(value: Value, kind: type = itertools.cycle) -> None:
-    """Refuse an iterator by `itertools.cycle`, which has no end; an object stands for it from now on."""
+def refuse_cycle(value: Value, kind: Any = (itertools.cycle, itertools.count)) -> None:
+    """Refuse an iterator by `itertools.cycle` or `count`, which has no end; an object stands for it from now on."""
     if isinstance(value, kind):
-        title, wants = "an iterator (cycle) is kept", Decisions(kept=frozenset({key_of_library("cycle")}))
-        raise Refusal("PCB304", title, helps=("use an index: `xs[k % len(xs)]`",), wants=wants)
+        name, help = "cycle", "use an index: `xs[k % len(xs)]`"
+        if isinstance(value, itertools.count):
+            name, help = "count", "count in a variable: `k += 1`"
+        wants = Decisions(kept=frozenset({key_of_library(name)}))
+        raise Refusal("PCB304", f"an iterator ({name}) is kept", helps=(help,), wants=wants)
 
 
 def counted_sequence(values: Value) -> Value:

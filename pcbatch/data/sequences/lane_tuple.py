@@ -9,6 +9,7 @@ A tuple with a length that is known while compiling is Python's own, until it me
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count, cycle, repeat
 
 import jax
 import jax.numpy as jnp
@@ -112,6 +113,8 @@ def transposed(rows: Value, strict: bool = False) -> Value:
     if isinstance(rows, jax.Array) and rows.ndim >= 2 and len(rows):
         return LaneList.tree_unflatten((Origin.NUMBER,) * len(rows), (tuple(rows), rows.shape[1]))
     if isinstance(rows, list | tuple) and any(isinstance(row, LaneList) for row in rows):
+        if any(isinstance(row, count | cycle | repeat) for row in rows):
+            raise _refused("what has an end")
         return _of_known(list(rows), strict)
     return list(zip(*rows, strict=strict))
 

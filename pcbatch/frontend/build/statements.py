@@ -16,13 +16,14 @@ from pcbatch.frontend.build.iteration.element_loops import each
 from pcbatch.frontend.build.iteration.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
+from pcbatch.frontend.source.changed_in_loops import reads_what_changes
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.rewrites.caught_exceptions import part_assigned
 from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.growing_lists import as_loop
 from pcbatch.frontend.source.scope import bindings, is_lambda_definition
-from pcbatch.frontend.source.streams import generator_in, is_special, lazy, needs_loop, reads_what_changes
+from pcbatch.frontend.source.streams import endless, generator_in, is_special, lazy, needs_loop
 from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
 from pcbatch.ir.ops import Return
 
@@ -162,6 +163,7 @@ def _for(b: Builder, node: Node, loop: Loop | None) -> None:
         lazy(b.unit, node.iter) == "enumerate"
         or needs_loop(b.unit, node.iter)
         or generator_in(b.unit, node.iter)
+        or endless(b.unit, node.iter)
         or reads_what_changes(b.unit, node)
     ):
         _for_stream(b, node, loop)

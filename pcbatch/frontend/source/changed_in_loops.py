@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
 import gast
 
@@ -12,7 +12,10 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods, stores
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.tree import Node, one_line
+from pcbatch.frontend.source.rewrites.nested import function_of
+from pcbatch.frontend.source.scope import bindings, free_names
+from pcbatch.frontend.source.streams import CALLING, is_stream, lazy
+from pcbatch.frontend.source.tree import COMPREHENSIONS, Node, one_line, rebuild
 
 KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
 LAZY = ("enumerate", "zip", "reversed")
@@ -197,3 +200,37 @@ def _may_be_users(unit: Unit, func: Node) -> bool:
     if function is not MISSING:
         return is_users(getattr(function, "__module__", None) or "")
     return not isinstance(func, gast.Attribute) or any(own_methods(unit.classes.values(), func.attr))
+
+
+def reads_what_changes(unit: Unit, loop: Node) -> bool:
+    """Whether the elements of a `for` loop depend on what its body changes: Python makes each when it is asked for."""
+    changed = {name for name, _ in bindings([loop.target, *loop.body])}
+    for statement in loop.body:
+        found = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
+        changed |= {change.place.name for change in found if change is not None}
+    return not changed.isdisjoint(read_for_each(unit, loop.iter))
+
+
+def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
+    """The names that the evaluation of each element of a stream reads."""
+    if not is_stream(unit, node):
+        return frozenset()
+    if isinstance(node, COMPREHENSIONS):
+        first = node.generators[0]
+        again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
+        return _within(unit, frozenset(free_names(again))) | read_for_each(unit, first.iter)
+    called = [node.func, *node.args[: lazy(unit, node) in CALLING]]
+    called += [arg for arg in node.args if isinstance(arg, gast.Lambda)]
+    names = frozenset(name for function in called for name in free_names(function))
+    return _within(unit, names).union(*(read_for_each(unit, arg) for arg in node.args))
+
+
+def _within(unit: Unit, names: frozenset[str]) -> frozenset[str]:
+    """Names, with those that the functions among them read, which are defined in the same function."""
+    inside = (free_names(function_of(unit.definitions[name])) for name in names if name in unit.definitions)
+    return names.union(*inside)
+
+
+def _without(part: Node) -> Callable[[Node], Node]:
+    empty = gast.copy_location(gast.Constant(value=None, kind=None), part)
+    return lambda child: empty if child is part else child

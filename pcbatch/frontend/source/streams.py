@@ -27,8 +27,7 @@ from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
-from pcbatch.frontend.source.rewrites.nested import function_of
-from pcbatch.frontend.source.scope import bindings, free_names
+from pcbatch.frontend.source.scope import bindings
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -178,40 +177,6 @@ def is_stream(unit: Unit, node: Node) -> bool:
     return isinstance(node, ELEMENTS) or lazy(unit, node) is not None or generator(unit, node) is not None
 
 
-def reads_what_changes(unit: Unit, loop: Node) -> bool:
-    """Whether the elements of a `for` loop depend on what its body changes: Python makes each when it is asked for."""
-    changed = {name for name, _ in bindings([loop.target, *loop.body])}
-    for statement in loop.body:
-        found = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
-        changed |= {change.place.name for change in found if change is not None}
-    return not changed.isdisjoint(read_for_each(unit, loop.iter))
-
-
-def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
-    """The names that the evaluation of each element of a stream reads."""
-    if not is_stream(unit, node):
-        return frozenset()
-    if isinstance(node, COMPREHENSIONS):
-        first = node.generators[0]
-        again = rebuild(node, lambda child: rebuild(child, _without(first.iter)) if child is first else child)
-        return _within(unit, frozenset(free_names(again))) | read_for_each(unit, first.iter)
-    called = [node.func, *node.args[: lazy(unit, node) in CALLING]]
-    called += [arg for arg in node.args if isinstance(arg, gast.Lambda)]
-    names = frozenset(name for function in called for name in free_names(function))
-    return _within(unit, names).union(*(read_for_each(unit, arg) for arg in node.args))
-
-
-def _within(unit: Unit, names: frozenset[str]) -> frozenset[str]:
-    """Names, with those that the functions among them read, which are defined in the same function."""
-    inside = (free_names(function_of(unit.definitions[name])) for name in names if name in unit.definitions)
-    return names.union(*inside)
-
-
-def _without(part: Node) -> Callable[[Node], Node]:
-    empty = gast.copy_location(gast.Constant(value=None, kind=None), part)
-    return lambda child: empty if child is part else child
-
-
 def is_special(unit: Unit, node: Node) -> bool:
     """Whether a node is a stream that the head of a loop does not take as it is."""
     name = lazy(unit, node)
@@ -223,6 +188,29 @@ def is_special(unit: Unit, node: Node) -> bool:
     if name == "zip" and generator_among(unit, node) is not None:
         return True
     return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+
+
+def counts(unit: Unit, node: Node) -> bool:
+    """Whether a node is `itertools.count` or an endless `itertools.repeat`, whose elements follow from their index."""
+    name = lazy(unit, node)
+    return name == "count" or (name == "repeat" and len(node.args) + len(node.keywords) == 1)
+
+
+def endless(unit: Unit, node: Node) -> bool:
+    """Whether a stream has no last element for certain, as it is made of those of `itertools` that have none."""
+    if isinstance(node, ELEMENTS):
+        return any(endless(unit, part.iter) for part in node.generators)
+    match lazy(unit, node):
+        case "chain":
+            return any(endless(unit, part) for part in node.args)
+        case "map" | "zip" as name:
+            sources = node.args[name == "map" :]
+            return bool(sources) and all(endless(unit, part) for part in sources)
+        case "filter" | "starmap" | "filterfalse" | "dropwhile":
+            return endless(unit, node.args[-1])
+        case "enumerate" | "iter" | "accumulate" | "pairwise":
+            return bool(node.args) and endless(unit, node.args[0])
+    return counts(unit, node)
 
 
 def generator_among(unit: Unit, node: Node) -> int | None:
@@ -243,10 +231,12 @@ def _has_one_star(node: Node) -> bool:
 
 
 def generator_in(unit: Unit, node: Node) -> bool:
-    """Whether a stream calls a generator function of the user's, which no primitive can keep for a loop, or asks an
-    iterator of the user's."""
+    """Whether a stream calls a generator function of the user's, which no primitive can keep for a loop, asks an
+    iterator of the user's, or has no end."""
     if generator(unit, node) is not None or is_supported(node, steps):
         return True
+    if endless(unit, node):
+        return not counts(unit, node)
     parts = (node.generators[0].iter,) if isinstance(node, COMPREHENSIONS) else getattr(node, "args", ())
     whole = isinstance(node, COMPREHENSIONS) or is_stream(unit, node)
     return whole and any(generator_in(unit, part) for part in parts)

@@ -170,6 +170,10 @@ def _map(b: Builder, node: Node, consume: Consume) -> None:
         if len(sources) == 1:
             each(b, sources[0], lambda value, after: consume(called([value]), after))
             return
+        rows = call(function, sources, node)  # what `zip` would take, whatever the name means here
+        if (place := generator_among(b.unit, rows)) is not None:
+            _zip(b, rows, place, lambda row, after: consume(called(list(row.elts)), after))
+            return
         together = zipped(b, sources, node)
 
         def step(_: Node, value: Node, after: str) -> None:

@@ -14,6 +14,7 @@ import gast
 
 from pcbatch.data.functions import iteration, links, operators, sequence_builtins
 from pcbatch.data.sequences import lane_tuple
+from pcbatch.data.sequences.indices import LARGEST
 from pcbatch.data.sequences.lane_iterator import HELPS
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
@@ -22,7 +23,7 @@ from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import viewed
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
-from pcbatch.frontend.source.streams import as_list, becomes_list, whole
+from pcbatch.frontend.source.streams import as_list, becomes_list, counts, endless, lazy, whole
 from pcbatch.frontend.source.tree import (
     Node,
     binary,
@@ -37,6 +38,7 @@ from pcbatch.frontend.source.tree import (
     supported,
 )
 
+ENDLESS_HELP = "take its elements one by one: `it = itertools.count()` before the loop, and `next(it)` in it"
 LAZY = frozenset({"range", "enumerate", "zip", "reversed"})
 
 
@@ -79,6 +81,8 @@ def iterable(b: Builder, node: Node) -> Iterable:
             return _zip(b, node)
         case "reversed":
             return _reversed(b, node)
+        case _ if counts(b.unit, node):
+            return _endless(b, node)
         case _:
             return _rows(b, node)
 
@@ -141,6 +145,27 @@ def fixed_range(b: Builder, node: Node) -> Iterable:
     return Iterable(Element(length, count.shown), element)
 
 
+def count_bounds(node: Node) -> list[Node]:
+    """The start and the step of a call of `itertools.count`."""
+    given = {**dict(zip(("start", "step"), node.args, strict=False)), **{k.arg: k.value for k in node.keywords}}
+    return [given.get("start", constant(0, node)), given.get("step", constant(1, node))]
+
+
+def _endless(b: Builder, node: Node) -> Iterable:
+    """Build the parts of `itertools.count` and `itertools.repeat`, which others beside them end."""
+    length = _plain(constant(LARGEST, node))
+    if lazy(b.unit, node) == "repeat":
+        value = kept(b, lower(b, [*node.args, *(k.value for k in node.keywords)][0]))
+        return Iterable(length, lambda i: _plain(value))
+    start, step = (kept(b, lower(b, bound)) for bound in count_bounds(node))
+
+    def element(i: Node) -> Element:
+        shown = binary(start, gast.Add(), binary(i, gast.Mult(), step, node), node)
+        return Element(supported(operators.count_element, [start, step, i], node), shown)
+
+    return Iterable(length, element)
+
+
 def _enumerate(b: Builder, node: Node) -> Iterable:
     inner = iterable(b, node.args[0])
     start = next((k.value for k in node.keywords), node.args[1] if len(node.args) > 1 else constant(0, node))
@@ -187,6 +212,8 @@ def _is_strict(node: Node) -> bool:
 
 
 def _reversed(b: Builder, node: Node) -> Iterable:
+    if endless(b.unit, node.args[0]):
+        b.faults.add("PCB121", "an iterator without an end cannot be reversed", node.args[0], helps=(ENDLESS_HELP,))
     inner = iterable(b, node.args[0])
     if inner.live:  # Python goes on from the index at which it is
         title = "a loop goes over `reversed` of a list that its body changes"
@@ -201,6 +228,9 @@ def _rows(b: Builder, node: Node) -> Iterable:
     if b.loc(node) in b.unit.decisions.taken:
         b.faults.add("PCB304", "an iterator that is kept is gone over here, and not by its own name", node, helps=HELPS)
     node = whole(b.unit, node)
+    if endless(b.unit, node):
+        title = "an iterator without an end, of which a loop takes elements beside those of another one"
+        b.faults.add("PCB305", title, node, helps=(ENDLESS_HELP,))
     view = viewed(node)
     if view is not None and view[1] != "keys" and one_line(view[0]) in b.changed:
         return _live_rows(b, node, b.changed[one_line(view[0])] or view[0], view[1] == "items")

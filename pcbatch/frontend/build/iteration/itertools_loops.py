@@ -12,7 +12,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
 from pcbatch.frontend.build.iteration.inner_names import applied
-from pcbatch.frontend.build.iteration.iterables import Element, Iterable, iterable, kept
+from pcbatch.frontend.build.iteration.iterables import Element, Iterable, count_bounds, iterable, kept
 from pcbatch.frontend.source.streams import GROUPS, nested_loops
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
 
@@ -219,11 +219,7 @@ def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 
 
 def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    start, step_ = (
-        [*node.args, constant(0, node), constant(1, node)][:2]
-        if len(node.args) != 1
-        else (node.args[0], constant(1, node))
-    )
+    start, step_ = count_bounds(node)
     following = load(b.temp(), node)
     lower_into(b, following.id, start)
     step_ = kept(b, lower(b, step_))
@@ -238,8 +234,14 @@ def _count(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 
 
 def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
-    value = copied(b, lower(b, node.args[0]))
-    bounds = [constant(0, node), kept(b, lower(b, node.args[1])), constant(1, node)]
+    value = copied(b, lower(b, (arguments := [*node.args, *(k.value for k in node.keywords)])[0]))
+    if len(arguments) == 1:
+        head = b.label()
+        b.begin(head)
+        consume(value, head)
+        b.jump(head)
+        return
+    bounds = [constant(0, node), kept(b, lower(b, arguments[1])), constant(1, node)]
     times = Iterable(Element(supported(iteration.range_size, bounds, node), bounds[1]), lambda i: Element(i, i))
     indexed(b, times, constant(0, node), node, lambda _index, _element, after: consume(value, after))
 

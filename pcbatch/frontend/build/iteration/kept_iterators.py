@@ -19,13 +19,14 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.mutations import call_mutation, path
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.captured import assigned_once
+from pcbatch.frontend.source.changed_in_loops import read_for_each
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.make_unit import make_unit
 from pcbatch.frontend.source.places import Mutation, Place, place_of
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.rewrites.kept.kept_generators import evaluated_once, taken_parts
 from pcbatch.frontend.source.scope import free_names
-from pcbatch.frontend.source.streams import lazy, read_for_each
+from pcbatch.frontend.source.streams import lazy
 from pcbatch.frontend.source.tree import SCOPES, Node, call, children, display, load, rebuild, supported
 from pcbatch.ir.ops import Branch
 

@@ -14,7 +14,7 @@ from pcbatch.data.functions.users_code import iterable
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.streams import IN_PLACE, has_own, takes_elements, whole
+from pcbatch.frontend.source.streams import IN_PLACE, becomes_list, has_own, takes_elements, whole
 from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported
 
 
@@ -66,7 +66,10 @@ def _at_key(node: Node) -> Node:
 
 
 def with_lists(unit: Unit, node: Node) -> Node:
-    """Return a node in which choices whose elements it takes choose lists."""
+    """Return a node in which choices whose elements it takes choose lists, and a stream behind a star is a list where
+    it becomes a loop."""
+    if isinstance(node, gast.Starred) and becomes_list(unit, node.value):
+        return rebuild(node, lambda child: whole(unit, child, becomes_list))
     target = resolve(unit, node.func) if isinstance(node, gast.Call) else None
     chosen = [part for part in _taken_whole(unit, node, target) if isinstance(part, gast.IfExp)]
     return rebuild(node, lambda child: whole(unit, child) if any(child is part for part in chosen) else child)

@@ -11,9 +11,10 @@ from collections.abc import Callable
 import gast
 
 from pcbatch.data.catalogue import facts
+from pcbatch.frontend.source.changed_in_loops import read_for_each
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.places import place_of
-from pcbatch.frontend.source.streams import has_own, is_stream, read_for_each
+from pcbatch.frontend.source.streams import has_own, is_stream
 from pcbatch.frontend.source.tree import Node, attribute, call, load, read_of, rebuild, target_of
 
 
