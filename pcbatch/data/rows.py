@@ -58,7 +58,8 @@ class Rows(Stored):
         a_columns, b_columns = padded(a.columns, len(lead), size), padded(b.columns, len(other_lead), size)
         origins = join_origins(a.columns, a.origins, b.columns, b.origins)
         a_columns, b_columns = unify(a_columns, (*lead, size), b_columns, (*other_lead, size))
-        return a.with_data(a_columns, a.state, origins), b.with_data(b_columns, b.state, origins)
+        states = (jax.tree.map(_narrowed, rows.state) for rows in (a, b))
+        return a.with_data(a_columns, next(states), origins), b.with_data(b_columns, next(states), origins)
 
     def beside(self, value: Value, lead: Shape) -> Value:
         """Return a known list or text of the kind of this one as one of the lane; other values as they are."""
@@ -175,3 +176,9 @@ def element_at(values: Rows, index: Index) -> Value:
     found = [read(leaf, origin) for leaf, origin in zip(leaves, node.origins, strict=True)]
     element = plain(jax.tree.unflatten(tree, found))
     return note_copy(values, element)
+
+
+def _narrowed(length: Value) -> Value:
+    """Return a length with the dtype that those of lanes have: where types were joined, a known one got Python's."""
+    is_wide = isinstance(length, jax.Array) and length.dtype == np.int64
+    return length.astype(np.int32) if is_wide else length

@@ -328,3 +328,19 @@ def test_empty_containers_take_prng_keys(f, impl):
     keys, counts = jax.random.split(jax.random.key(0, impl=impl), 3), np.array([1, 2, 0], np.int32)
     expected = [float(f(key, int(n))) for key, n in zip(keys, counts, strict=True)]
     np.testing.assert_allclose(pcbatch.batch(f)(keys, counts), expected, rtol=1e-6)
+
+
+def test_known_lists_of_lists_beside_those_of_the_lane_with_64_bits() -> None:
+    def f(n):  # type: ignore[no-untyped-def]
+        xs = list(range(n))
+        g = [[x] for x in xs] + [[n], [n + 1]]
+        g += [[n], [n + 2]]
+        h = [[x, 1] for x in xs]
+        h.extend([[n, 3], [4, n]])
+        h[0:1] = [[n, 1], [n, 2]]
+        return g, h, [[n], [7]] + [[x] for x in xs], [[str(x)] for x in xs] + [["q"], ["r"]]
+
+    with jax.enable_x64(True):
+        found = pcbatch.batch(f)(np.array([0, 3]))
+        for lane, n in enumerate((0, 3)):
+            assert [[list(row) for row in part[lane]] for part in found] == [[list(r) for r in p] for p in f(n)]
