@@ -639,6 +639,41 @@ def swapped_by_a_third_name(n):
     return g
 
 
+def rows_swapped_beside_others(n):
+    g, places, sign = [[0, n], [1, 2], [n]], [[4], [5]], 1
+    i = n % 2
+    count, g[i], g[2], sign = n + 1, g[2], g[i], -sign
+    g[0], g[2], places[0], places[i] = g[2], g[0], places[i], places[0]
+    g[0][0] = 5
+    places[0].append(6)
+    return g, places, sign, count
+
+
+def rows_in_a_cycle(n):
+    g = [[n], [1, 2], [3], [4]]
+    g[2], g[0], last, g[1] = g[0], g[1], n, g[2]
+    g[0], g[1], g[2], g[3] = g[3], g[2], g[1], g[0]
+    g[0].append(last)
+    g[1].append(8)
+    return g
+
+
+def index_from_the_list_that_is_swapped(n):
+    x = [2, n, 1]
+    a = x
+    x[0], x[a[0]] = x[a[0]], x[0]
+    places = [2, 0, 1]
+    a[places[0]], a[places[1]] = a[places[1]], a[places[0]]
+    return x
+
+
+def two_names_of_what_is_swapped(n):
+    x = [1, 2, n, 4]
+    a = x
+    x[0], x[1], a[0], a[2] = x[1], x[0], a[2], a[0]
+    return x
+
+
 def reversed_below_its_loop(n):
     g = [[n, 2], [3, 4]]
     for s in g:
@@ -653,6 +688,10 @@ RIGHT = [
     chosen_list,
     choices_as_statements,
     swapped_by_a_third_name,
+    rows_swapped_beside_others,
+    rows_in_a_cycle,
+    index_from_the_list_that_is_swapped,
+    two_names_of_what_is_swapped,
     two_names,
     parts_of_attributes,
     parts_of_attributes_that_are_assigned,
@@ -684,6 +723,13 @@ RIGHT = [
 ]
 
 
+def cycle_whose_rows_may_be_one(n):
+    g, i = [[n], [1], [2]], n % 3
+    g[i], g[1], g[2] = g[1], g[2], g[i]
+    g[1].append(7)
+    return g
+
+
 def reversed_while_a_row_is_kept(n):
     g = [[n, 2], [3, 4]]
     for s in g:
@@ -705,6 +751,7 @@ def default_that_may_be_none(n):
 
 
 REFUSED = [
+    cycle_whose_rows_may_be_one,
     default_that_may_be_none,
     reversed_while_a_row_is_kept,
     row_alias_after,

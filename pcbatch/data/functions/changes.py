@@ -71,18 +71,19 @@ def has_next(value: Value, path: Path) -> Value:
     return iteration.is_left(item(value, path))
 
 
-def swap_items(value: Value, first: Path, second: Path) -> Value:
-    """Return the value after `value[first], value[second] = value[second], value[first]`.
+def exchange_items(value: Value, paths: Sequence[Path], sources: Sequence[int]) -> Value:
+    """Return the value after an assignment that gives each of some parts what another has, by its number.
 
-    Rows of an array are views: the first assignment is seen in what the second one stores, as in NumPy.
+    Rows of an array are views: an assignment is seen in what the next ones store, as in NumPy.
     """
     value = copy_of(value)
-    before, after = (copy_of(item(value, path)) for path in (first, second))
-    before, after = kept(after, before), kept(before, after)
-    holder = item(value, first[:-1])
-    view = isinstance(holder, ARRAYS) and before.ndim > 0 and array_items.is_basic(first[-1])
-    value = set_item(value, first, after)
-    return set_item(value, second, copy_of(item(value, first)) if view else before)
+    before = [copy_of(item(value, path)) for path in paths]
+    views = [isinstance(item(value, path[:-1]), ARRAYS) and array_items.is_basic(path[-1]) for path in paths]
+    new = [kept(old, before[source]) for old, source in zip(before, sources, strict=True)]
+    for k, source in enumerate(sources):
+        seen = source < k and views[source] and before[source].ndim > 0
+        value = set_item(value, paths[k], copy_of(item(value, paths[source])) if seen else new[k])
+    return value
 
 
 def set_item(value: Value, path: Path, new: Value) -> Value:

@@ -11,6 +11,7 @@ from pcbatch.data.functions.links import as_value
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
+from pcbatch.frontend.build.exchanges import PARTS, exchange
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.links import link_each, link_into
 from pcbatch.frontend.build.mutations import (
@@ -19,18 +20,15 @@ from pcbatch.frontend.build.mutations import (
     read_place,
     require_kept,
     set_place,
-    swap_places,
 )
 from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.build.receivers import is_kept, look_up, require_own
 from pcbatch.frontend.source.places import Place, mutation, place_of
 from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
-from pcbatch.frontend.source.tree import Node, binary, constant, display, load, one_line, subscript, supported
+from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript, supported
 from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Move
-
-PARTS = (gast.Subscript, gast.Attribute)
 
 
 def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
@@ -39,10 +37,7 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         if not link_into(b, targets[0].id, value, has_control):
             lower_into(b, targets[0].id, value)
         return
-    if len(targets) == 1 and (swapped := _swapped(b, targets[0], value)) is not None:
-        first, second = swapped
-        keys, more = operands(b, first.operands), operands(b, second.operands)
-        swap_places(b, first, second, keys, more, targets[0])
+    if len(targets) == 1 and exchange(b, targets[0], value):
         return
     given = value
     match targets:
@@ -56,21 +51,6 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         value = _once(b, value)
     for target in targets:
         assign_value(b, target, value, listed)
-
-
-def _swapped(b: Builder, target: Node, value: Node) -> tuple[Place, Place] | None:
-    """The places of a swap `x[i], x[j] = x[j], x[i]` of parts of one variable; None for any other assignment."""
-    if not all(isinstance(node, gast.Tuple) and len(node.elts) == 2 for node in (target, value)):
-        return None
-    if [one_line(node) for node in target.elts] != [one_line(node) for node in reversed(value.elts)]:
-        return None
-    places = [place_of(b.unit, node) for node in target.elts if isinstance(node, PARTS) and not has_control(b, node)]
-    if len(places) != 2 or places[0] is None or places[1] is None or places[0].name != places[1].name:
-        return None
-    operands = (part for place in places if place is not None for node in place.operands for part in gast.walk(node))
-    if any(isinstance(part, gast.Name) and part.id == places[0].name for part in operands):
-        return None  # the second index is read after the first assignment
-    return places[0], places[1]
 
 
 def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) -> None:

@@ -71,14 +71,16 @@ def augment_place(
     _change(b, changes.augment_item, place, args, at, change)
 
 
-def swap_places(
-    b: Builder, first: Place, second: Place, operands: Sequence[Node], more: Sequence[Node], at: Node
+def exchange_places(
+    b: Builder, places: Sequence[Place], operands: Sequence[Sequence[Node]], sources: Sequence[int], at: Node
 ) -> None:
-    """Build `first, second = second, first` for two parts of one variable, with the operands of each."""
-    paths = [path(first, operands, at), path(second, more, at)]
-    lengths = len(first.keys), len(second.keys)
+    """Build an assignment that gives each of some parts of one variable what another has, by its number in `sources`;
+    `operands` are those of each part."""
+    paths = [path(place, keys, at) for place, keys in zip(places, operands, strict=True)]
+    lengths = [len(place.keys) for place in places]
     change = Change(0, max(lengths) > 1, depth=min(lengths))
-    _change(b, changes.swap_items, first, [load(first.name, at), *paths], at, change)
+    args = [load(places[0].name, at), display(paths, at), display([constant(k, at) for k in sources], at)]
+    _change(b, changes.exchange_items, places[0], args, at, change)
 
 
 def delete_place(b: Builder, place: Place, operands: Sequence[Node], at: Node) -> None:
