@@ -361,7 +361,9 @@ def note_stored(value: Value) -> None:
 
 def _inside(value: Value) -> tuple[bool, list[Value]] | None:
     """Whether an object can be changed, and what it holds; None for an object without parts."""
-    return (True, jax.tree.leaves(value)) if isinstance(value, Container) else parts_of(value)
+    if isinstance(value, Container):  # a view is what it is a view of: its own leaves are made whenever they are asked
+        return True, jax.tree.leaves(getattr(value, "_node", value))
+    return parts_of(value)
 
 
 def source_of_copy(value: Value) -> Value:

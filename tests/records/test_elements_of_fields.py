@@ -96,7 +96,29 @@ def in_a_dict(n):
     return sum(first), t.rows, t.groups()
 
 
-@pytest.mark.parametrize("function", [replaced, in_a_dict])
+class Bin:
+    def __init__(self, first):
+        self.items = [first]
+        self.counts = {first: 1}
+
+    def try_add(self, item):
+        if sum(self.items) + item <= 10:
+            self.items.append(item)
+            self.counts[item] = len(self.items)
+            return True
+        return False
+
+
+def listed(n):
+    """The fields of records, collected where they are read."""
+    bins = []
+    for x in (3, 9, n, 4):
+        if not any(b.try_add(x) for b in bins):
+            bins.append(Bin(x))
+    return [b.items for b in bins], [(b.counts, b.items) for b in bins]
+
+
+@pytest.mark.parametrize("function", [replaced, in_a_dict, listed])
 def test_as_in_python(function):
     made = pcbatch.batch(function)(np.array([2, 4], np.int32))
     assert all(alike(as_plain(lane_of(made, i)), as_plain(function(n)), 1e-5) for i, n in enumerate((2, 4)))
