@@ -674,6 +674,27 @@ def two_names_of_what_is_swapped(n):
     return x
 
 
+def rows_unpacked(n):
+    g = [[1, n], [3]]
+    for _ in range(2):
+        a, b = g
+        a.append(n)
+        b[0] += a[0]
+    return g
+
+
+def parts_of_a_tuple_unpacked(n):
+    pair = ([n], 3)
+    r, m = pair
+    s = r
+    r.append(m)
+    i = n % 2
+    g = [[[1, n], [3]], [[4], [5, n]]]
+    i, row = g[i]
+    row.append(i[0])
+    return g, row, r, s, pair
+
+
 def reversed_below_its_loop(n):
     g = [[n, 2], [3, 4]]
     for s in g:
@@ -690,6 +711,8 @@ RIGHT = [
     swapped_by_a_third_name,
     rows_swapped_beside_others,
     rows_in_a_cycle,
+    rows_unpacked,
+    parts_of_a_tuple_unpacked,
     index_from_the_list_that_is_swapped,
     two_names_of_what_is_swapped,
     two_names,

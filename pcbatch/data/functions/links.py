@@ -9,7 +9,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 
 from pcbatch.data.checks import limit, require
-from pcbatch.data.functions.changes import Field, is_immutable, set_item
+from pcbatch.data.functions.changes import Field, is_immutable, put_part, set_item
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequence_builtins import get_item
 from pcbatch.data.functions.truth import ARRAYS
@@ -45,18 +45,26 @@ def counted_from_start(holder: Value, key: Value) -> Value:
 
 
 def linked_item(value: Value, *path: Value) -> Value:
-    """The part of a value at a path; lists, dicts, arrays and plain attributes certainly are no copies of parts."""
+    """The part of a value at a path; lists, dicts, tuples, arrays and plain attributes certainly keep no copies."""
     for key in path:
         if _has_own(value, key):
             value = vars(value)[key]
             continue
-        plain = type(value) in (list, dict) or isinstance(value, LaneList) or type(value) is LaneDict
+        plain = (
+            type(value) in (list, dict) or _is_tuple(value) or isinstance(value, LaneList) or type(value) is LaneDict
+        )
         if not (plain or isinstance(value, ARRAYS)) or getattr(value, "missing", None) is not None:
             raise Refusal(
                 "PCB330", "a part of an object that is no list, dict or array", helps=("use it by its place",)
             )
         value = get_item(value, key)
     return value
+
+
+def _is_tuple(value: Value) -> bool:
+    """Whether a value is a tuple whose elements no code of the user's reads."""
+    plain = (tuple.__getitem__, tuple.__iter__)
+    return isinstance(value, tuple) and (type(value).__getitem__, type(value).__iter__) == plain
 
 
 def _has_own(value: Value, key: Value) -> bool:
@@ -91,12 +99,19 @@ def linked_rows(value: Value, *path: Value) -> Value:
     return rows(value)
 
 
+def linked_elements(value: Value, *path: Value) -> Value:
+    """The list, tuple or array at a path whose elements an assignment gives to variables."""
+    value = linked_item(value, *path)
+    return value if _is_tuple(value) else linked_rows(value)
+
+
 def put_back(value: Value, *rest: Value) -> Value:
     """The value after a part of it has changed: `rest` is the path to the part, and the part as it is now."""
     *keys, part = rest
     holders = [linked_item(value, *keys[:k]) for k in range(len(keys))]
     path = tuple(Field(key) if _has_own(at, key) else key for at, key in zip(holders, keys, strict=True))
-    return set_item(value, path, part) if path else part
+    store = put_part if holders and _is_tuple(holders[-1]) else set_item
+    return store(value, path, part) if path else part
 
 
 def as_value(old: Value) -> Value:

@@ -24,7 +24,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.primitives import lane_reads, passed_function
 from pcbatch.frontend.source.places import Place, place_of
-from pcbatch.frontend.source.tree import Node, constant, load, supported
+from pcbatch.frontend.source.tree import Node, constant, load, subscript, supported
 from pcbatch.ir.analysis.dataflow import forward
 from pcbatch.ir.cfg import Block, Call, Function, Op
 from pcbatch.ir.effects import Change, Effects
@@ -59,17 +59,24 @@ def link_into(b: Builder, dst: str, node: Node, has_control: HasControl, whole: 
 
 
 def link_each(b: Builder, dsts: Sequence[str], value: Node, has_control: HasControl) -> bool:
-    """Build `above, row = table[i - 1], table[i]` as links if that was decided; else build nothing.
+    """Build `above, row = table[i - 1], table[i]`, or `above, row = rows`, as links if that was decided; else build
+    nothing.
 
     A variable that a later element still reads is assigned after them.
     """
-    if b.loc(value) not in b.unit.decisions.linked or b.handlers or not isinstance(value, gast.Tuple | gast.List):
+    if b.loc(value) not in b.unit.decisions.linked or b.handlers:
         return False
-    if len(value.elts) != len(dsts) or any(isinstance(element, gast.Starred) for element in value.elts):
+    elements = value.elts if isinstance(value, gast.Tuple | gast.List) else []
+    if (place := linked_place(b, value, has_control)) is not None:
+        reads = [load(place.name, value), *(load(key, value) for key in fixed_keys(b, place, value))]
+        rows = supported(links.linked_elements, reads, value)
+        b.prim(tuple(b.temp() for _ in dsts), rows, shown=value, at=value)  # raises where there are more or less
+        elements = [subscript(value, constant(k, value), value) for k in range(len(dsts))]
+    if len(elements) != len(dsts) or any(isinstance(element, gast.Starred) for element in elements):
         return False
     late: list[tuple[str, str]] = []
-    for k, (dst, element) in enumerate(zip(dsts, value.elts, strict=True)):
-        if any(dst in lane_reads(b.unit, later, b.variables) for later in value.elts[k:]):
+    for k, (dst, element) in enumerate(zip(dsts, elements, strict=True)):
+        if any(dst in lane_reads(b.unit, later, b.variables) for later in elements[k:]):
             late.append((dst, b.temp()))
             dst = late[-1][1]
         if link_into(b, dst, element, has_control, value):

@@ -8,6 +8,7 @@ from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_fields import FieldKey
 from pcbatch.ir.cfg import Op
 from pcbatch.ir.ops import Move, Prim
+from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
 VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
@@ -47,7 +48,10 @@ def copy_help(changed: str, shown: str, dst: str, tie: Op | None) -> str:
         return INDEX_LOOP
     if isinstance(tie, Prim) and tie.expr.effects.changes:
         return f"{where}, store a copy in `{dst}`: `{source}.copy()` in place of `{source}`"
-    if isinstance(tie, Prim) and PART.fullmatch(tie.expr.text):
-        view = f"; of an array, `{tie.expr.text}` is a view" if tie.expr.text.endswith(":]") else ""
-        return f"{where}, make a copy: `{dst} = {tie.expr.text}.copy()`{view}"
+    if isinstance(tie, Prim) and PART.fullmatch(text := tie.expr.text):
+        for name in tie.expr.ins:
+            text = text.replace(name, original_name(name))
+        view = f"; of an array, `{text}` is a view" if text.endswith(":]") else ""
+        part = f"[{tie.dsts.index(dst)}]" if len(tie.dsts) > 1 and dst in tie.dsts else ""  # of what is unpacked
+        return f"{where}, make a copy: `{dst} = {text}{part}.copy()`{view}"
     return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"
