@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 
 from tests.strangers.rows import Row, table
 
@@ -255,3 +255,16 @@ def defaults_in_a_try(n):
         except (ZeroDivisionError, IndexError):
             d.setdefault(i % 3, []).append(i + 1)
     return s * 100 + sum(len(d[k]) for k in d)
+
+
+@row(([5, 6, 7], 1), ([], 0), ([1, 4, 1], 4))
+def ordered_by_first_sight(xs, k):
+    firsts = OrderedDict((x, i) for i, x in enumerate(xs))
+    thirds = OrderedDict.fromkeys(x % 3 for x in xs)
+    seen = {*xs, k}
+    return OrderedDict.fromkeys(xs, k), list(firsts.items()), list(thirds), len(seen), seen == {k}, [*zip(xs, xs)]
+
+
+@row(("hello",), ("",), ("abca",))
+def letters_once(s):
+    return "".join(dict.fromkeys(s)), "".join(OrderedDict.fromkeys(s))

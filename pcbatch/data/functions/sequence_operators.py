@@ -7,6 +7,7 @@ compiling, so all elements are compared, and the answers are put together.
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, ValuesView
 from types import BuiltinFunctionType
 from typing import Any
@@ -21,7 +22,7 @@ from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
 from pcbatch.data.container import Container, in_order
 from pcbatch.data.functions.lifted import lane_dict
-from pcbatch.data.functions.mappings import from_keys
+from pcbatch.data.functions.mappings import from_keys, ordered_dict
 from pcbatch.data.functions.texts import formatting, is_shown_of_lane
 from pcbatch.data.functions.truth import truth
 from pcbatch.data.mappings.keys import is_of_lane
@@ -172,8 +173,8 @@ def method_of_known(fn: Any) -> Callable[..., Value] | None:
     """Return what stands in for a method of a text, a list, a tuple, a dict or a set; None for any other function."""
     owner: Any = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
-    if owner is dict and name == "fromkeys":
-        return from_keys
+    if name == "fromkeys" and owner in (dict, OrderedDict):
+        return from_keys if owner is dict else lambda *given: ordered_dict(from_keys(*given))
     if isinstance(fn, BuiltinFunctionType) and isinstance(owner, str):
         return text_method(owner, name)
     if isinstance(fn, BuiltinFunctionType) and isinstance(owner, tuple | list):
@@ -205,6 +206,7 @@ def text_method(value: str, name: str) -> Callable[..., Value]:
             return formatting(value, args, options)
         if name == "join":  # all elements are taken before the first one is looked at
             args = tuple(list(arg) if isinstance(arg, Iterator | ValuesView) else arg for arg in args)
+            args = tuple(in_order(arg) if isinstance(arg, LaneDict) else arg for arg in args)
         kinds = (LaneText, Tracer) if hasattr(LaneText, name) else LaneText
         of_lane = any(isinstance(leaf, kinds) for arg in args for leaf in _texts(arg))
         return getattr(LaneText.known(value) if of_lane else value, name)(*args, **options)

@@ -73,6 +73,7 @@ from pcbatch.frontend.source.tree import (
     is_supported,
     load,
     rebuild,
+    stars,
     support_function,
     supported,
 )
@@ -350,7 +351,7 @@ def _operator(w: _Written, node: Node) -> Node:
             return supported(COMPARISONS[type(node.ops[0])], [node.left, _as_tuple(node.comparators[0], node)], node)
         case gast.Subscript(ctx=gast.Load()) if is_computed(node.slice) or has_own(w.unit, "__getitem__"):
             return supported(sequence_builtins.get_item, [node.value, index_value(node.slice)], node)
-        case gast.Set():
+        case gast.Set() if not stars(node):
             return supported(mappings.set_display, node.elts, node)
         case gast.Dict() if not all(isinstance(key, gast.Constant) for key in node.keys):
             return supported(mappings.dict_display, _entries(node), node)
@@ -360,11 +361,11 @@ def _operator(w: _Written, node: Node) -> Node:
             return supported(python_numbers.attribute, [node.value, constant(name, node)], node)
         case gast.Attribute(attr="__class__") if isinstance(node.ctx, gast.Load):
             return supported(type_questions.class_, [node.value], node)
-        case gast.List() | gast.Tuple() if isinstance(node.ctx, gast.Load) and gast.Starred in map(type, node.elts):
-            stars = "".join("*" if isinstance(e, gast.Starred) else "." for e in node.elts)
+        case gast.List() | gast.Tuple() | gast.Set() if marks := stars(node):
             values = [e.value if isinstance(e, gast.Starred) else e for e in node.elts]
-            made = supported(sequence_builtins.list_display, [constant(stars, node), *values], node)
-            return made if isinstance(node, gast.List) else supported(sequence_builtins.tuple_, [made], node)
+            made = supported(sequence_builtins.list_display, [constant(marks, node), *values], node)
+            outer = {gast.Tuple: sequence_builtins.tuple_, gast.Set: mappings.set_}.get(type(node))
+            return made if outer is None else supported(outer, [made], node)
         case gast.AugAssign():
             old = [load(node.target.id, node.value)] if isinstance(node.target, gast.Name) else []
             value = supported(operators.right_operand, [node.value, *old], node.value)

@@ -75,8 +75,8 @@ INSIDE_OUT = frozenset({"zip", "enumerate", "reversed", "range"})
 NESTED = frozenset({"product", "combinations", "combinations_with_replacement", "permutations"})
 """Streams that become as many loops, one inside another, as an argument says."""
 
-COLLECTED = (collections.Counter, collections.deque, heapq.nsmallest, heapq.nlargest)
-FROM_KEYS = vars(dict)["fromkeys"]
+COLLECTED = (collections.Counter, collections.OrderedDict, collections.deque, heapq.nsmallest, heapq.nlargest)
+FROM_KEYS = [vars(cls)["fromkeys"] for cls in (dict, collections.OrderedDict)]
 ELEMENT = "element"  # the variable of a comprehension that the compiler makes
 BY_METHOD = "elements are put in an order by a function or a method of the user's"
 IN_PLACE = {gast.Add: "__iadd__ __add__", gast.BitOr: "__ior__ __or__"}
@@ -249,7 +249,7 @@ def takes_list(unit: Unit, node: Node) -> bool:
     if isinstance(node.func, gast.Attribute) and facts(node.func.attr).iterates:
         return True
     function = resolve(unit, node.func)
-    return any(function is one for one in (*COLLECTED, FROM_KEYS))
+    return any(function is one for one in (*COLLECTED, *FROM_KEYS))
 
 
 def has_own(unit: Unit, *names: str) -> bool:

@@ -253,3 +253,10 @@ def is_computed(index: Node) -> bool:
         axes = (gast.Slice, gast.Starred)
         return not any(isinstance(part, axes) or is_constant(part) for part in index.elts)
     return not is_constant(index) and integer(index) is None
+
+
+def stars(node: Node) -> str:
+    """A `*` for each element with a star of a display, `[x, *xs]`, and a dot for the others; empty if there is none."""
+    marks = "".join("*" if isinstance(element, gast.Starred) else "." for element in node.elts)
+    evaluated = isinstance(node, gast.Set) or isinstance(node.ctx, gast.Load)
+    return marks if evaluated and "*" in marks else ""
