@@ -210,3 +210,7 @@ def test_what_a_known_condition_excludes_is_not_reported() -> None:
         return y + 1
 
     assert pcbatch.batch(head)(jnp.ones((2, 3))).tolist() == [2, 2]
+
+
+def test_a_text_that_only_python_knows_is_shown_in_words() -> None:
+    assert str(Abstract(jax.tree.structure((0,)), (Known("\0"),))) == "(a text of Python's,)"

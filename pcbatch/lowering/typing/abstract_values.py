@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.exception_parts import UNKNOWN_TEXT
 from pcbatch.data.origins import Origin, kind_of, met
 from pcbatch.diagnostics.short_repr import Shown, clipped, short
 from pcbatch.ir.types import ArrayType
@@ -114,7 +115,10 @@ class Abstract:
 
     def __str__(self) -> str:
         def show(leaf: Leaf) -> str:
-            return short(leaf.value) if isinstance(leaf, Known) else str(leaf).removeprefix("~")
+            if not isinstance(leaf, Known):
+                return str(leaf).removeprefix("~")
+            is_unknown = isinstance(leaf.value, str) and leaf.value == UNKNOWN_TEXT
+            return "a text of Python's" if is_unknown else short(leaf.value)
 
         try:
             text = short(jax.tree.unflatten(self.tree, [Shown(show(leaf)) for leaf in self.leaves]), LONGEST)
