@@ -347,3 +347,37 @@ def test_what_is_refused(function):
 def test_a_list_of_a_record_has_a_name():
     found = pcbatch.batch(takes_a_list_of_a_record)(np.array([3, 4], np.int32))
     assert found.tolist() == [1, 1]
+
+
+class Counted:
+    total = 5
+
+    def __init__(self, x):
+        self.x = x
+
+
+class Other(Counted):
+    total = 6
+
+
+class Copied(Counted):
+    def __init__(self, x):
+        super().__init__(x)
+        self.total = self.total
+
+
+class OtherCopied(Copied):
+    total = 6
+
+
+def test_the_help_for_an_attribute_of_classes_keeps_what_they_have():
+    def counted(x, one, other):
+        o = one(x) if x % 2 else other(x)
+        o.total += x
+        return o.total
+
+    lanes = np.array([1, 2], np.int32)
+    with pytest.raises(pcbatch.CompileError, match="`self.total = self.total`"):
+        pcbatch.batch(lambda x: counted(x, Counted, Other)).trace(lanes)
+    made = pcbatch.batch(lambda x: counted(x, Copied, OtherCopied))(lanes)
+    assert made.tolist() == [counted(x, Copied, OtherCopied) for x in (1, 2)]

@@ -142,7 +142,9 @@ def assign(ref: Ref, name: str, value: Value) -> None:
     names = " or ".join(class_at(type_, c).__name__ for c in lacking)
     title = f"`{name}` is no attribute that `__init__` of {names} sets"
     if len(lacking) == len(places):
-        raise refused(title, f"set it there: `self.{name} = None`")
+        known = all(hasattr(cls, name) for cls in type_.types)
+        help = f"to what the class has: `self.{name} = self.{name}`" if known else f"`self.{name} = None`"
+        raise refused(title, f"set it there{',' if known else ':'} {help}")
     if lacking:
         limit(jnp.logical_not(is_in(ref, lacking)), title)
     require_present(ref, "AttributeError", f"'NoneType' object has no attribute '{name}'")
