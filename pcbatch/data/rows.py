@@ -58,8 +58,8 @@ class Rows(Stored):
         a_columns, b_columns = padded(a.columns, len(lead), size), padded(b.columns, len(other_lead), size)
         origins = join_origins(a.columns, a.origins, b.columns, b.origins)
         a_columns, b_columns = unify(a_columns, (*lead, size), b_columns, (*other_lead, size))
-        states = (jax.tree.map(_narrowed, rows.state) for rows in (a, b))
-        return a.with_data(a_columns, next(states), origins), b.with_data(b_columns, next(states), origins)
+        a_state, b_state = (jax.tree.map(_narrowed, rows.state) for rows in (a, b))
+        return a.with_data(a_columns, a_state, origins), b.with_data(b_columns, b_state, origins)
 
     def beside(self, value: Value, lead: Shape) -> Value:
         """Return a known list or text of the kind of this one as one of the lane; other values as they are."""

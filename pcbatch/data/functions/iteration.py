@@ -135,9 +135,8 @@ def rows(value: Value) -> Value:
         raise Refusal("PCB314", title, note, helps=(help,))
     once = hasattr(value, "__next__")
     try:
-        made = (
-            list(value) if isinstance(value, set | frozenset) else tuple(islice(value, MOST_TAKEN) if once else value)
-        )
+        taken = islice(value, MOST_TAKEN) if once else value
+        made = list(taken) if isinstance(value, set | frozenset) else tuple(taken)
     except TypeError:
         title = f"a `for` loop cannot go over a value of type {type_name(value)}"
         help = "write `range(n)` to count up to a number" if hasattr(value, "__index__") else "use an array or a tuple"

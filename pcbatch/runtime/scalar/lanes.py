@@ -46,6 +46,11 @@ class Part:
         """The blocks that lanes wait for."""
         return tuple(c for c in self.layout.codes if c.awaited and c.index not in self.outside)
 
+    def codes_of(self, nest: Nest) -> tuple[BlockCode, ...]:
+        """Return those of a nest."""
+        inside = frozenset(blocks_of(nest))
+        return tuple(code for code in self.codes if code.index in inside)
+
 
 def run_lanes(
     part: Part, carry: Values, unset: Values, shared: Values, lanes: jax.Array, budget: jax.Array | None
@@ -98,9 +103,9 @@ def lane_by_lane(compute: Callable[[Values], Any], rows: Values) -> Any:
     hands a program of more than a thousand operations to another thread, which takes longer than many a run: here it
     counts those of one lane.
     """
-    types = jax.eval_shape(compute, rows)
+    closed, types = jax.make_jaxpr(compute, return_shape=True)(rows)
     leaves, tree = jax.tree.flatten(types)
-    in_place = _in_place(compute, rows)
+    in_place = _in_place(closed.jaxpr, rows)
 
     def run(rows: Values, lanes: jax.Array) -> list[Any]:
         def one(number: jax.Array, out: list[Any]) -> list[Any]:
@@ -121,10 +126,10 @@ def _cut(rows: Values, number: jax.Array) -> Values:
     return {key: jax.lax.dynamic_slice_in_dim(value, number, 1) for key, value in rows.items()}
 
 
-def _in_place(compute: Callable[[Values], Any], rows: Values) -> dict[int, str]:
-    """Return the results, by number, that take the place of one of the rows: an array of the same shape and dtype, of
-    which no other result is computed. A result of megabytes for each lane is not written to memory twice."""
-    jaxpr = jax.make_jaxpr(compute)(rows).jaxpr
+def _in_place(jaxpr: Any, rows: Values) -> dict[int, str]:
+    """Return the results of a computation, by number, that take the place of one of its operands, the rows: an array of
+    the same shape and dtype, of which no other result is computed. A result of megabytes for each lane is not written
+    to memory twice."""
     outs = range(len(jaxpr.outvars))
     used = [dce_jaxpr(jaxpr, [j == k for j in outs])[1] for k in outs]
     found: dict[int, str] = {}
@@ -196,7 +201,7 @@ def advance(
 
     `some` is any value that XLA does not know.
     """
-    layout, codes = part.layout, [code for code in part.codes if code.index in blocks_of(nest)]
+    layout, codes = part.layout, part.codes_of(nest)
     visits: dict[int, Ordered] = {}
     barrier: Any = jax.lax.optimization_barrier  # untyped
 

@@ -1,4 +1,4 @@
-"""The machine that runs lane after lane in one native function of a CPU, and expensive blocks for all lanes at once."""
+"""The machine that runs lane after lane in native functions of a CPU, and expensive blocks for all lanes at once."""
 
 from __future__ import annotations
 
@@ -60,15 +60,13 @@ class ScalarMachine(Machine):
             return self.trip_by_trip.advance(state, max_trips, go)
         if self.outside(lanes):
             return super().advance(state, max_trips, go)
-        return self._alone(state, frozenset(), max_trips=max_trips, go=go)
+        return self._alone(state, None, max_trips, go)
 
     def to_the_end(self, state: State) -> State:
         lanes = state.carry["pc"].shape[0]
         if not _is_native(lanes) or self.outside(lanes):
             return self.advance(state)
-        lasting = {reg(v) for v in (*self.program.results, *self.layout.shown)}
-        own = frozenset(key for key in state.carry if key.startswith(reg("")))
-        return self._alone(state, frozenset({*own - lasting, *self.layout.buffers}), own)
+        return self._alone(state, frozenset({reg(v) for v in (*self.program.results, *self.layout.shown)}))
 
     def back(self, carry: Values) -> jax.Array:
         """Return the return address of each lane, int32[lanes]: see `Machine.back`."""
@@ -78,23 +76,23 @@ class ScalarMachine(Machine):
         return lane_by_lane(compute, rows) if _is_native(rows["pc"].shape[0]) else super().lane_by_lane(compute, rows)
 
     def _alone(
-        self,
-        state: State,
-        passing: frozenset[str],
-        own: frozenset[str] = frozenset(),
-        max_trips: int | jax.Array | None = None,
-        go: Any = None,
+        self, state: State, lasting: frozenset[str] | None, max_trips: int | jax.Array | None = None, go: Any = None
     ) -> State:
-        """Let the lanes run; `passing` are the registers, and frames, that nothing reads behind the run, and `own` the
-        registers that each lane sets before it reads them, unless they are parameters."""
+        """Let the lanes run, to the end where `lasting` are the registers that something reads behind the run; None:
+        all that is in the state."""
         layout, width = self.scalar_layout, jnp.int32(state.carry["pc"].shape[0])
         lanes = width if go is None else jnp.where(go, width, 0)
         budget = None if max_trips is None else jnp.asarray(max_trips, jnp.int32)
         given = {reg(v) for v in self.program.params}
+        passing = own = frozenset[str]()
+        if lasting is not None:
+            registers = {key for key in state.carry if key.startswith(reg(""))}
+            passing = frozenset({*registers - lasting, *layout.buffers})
+            own = frozenset(registers - given)  # which each lane sets before it reads them
         carry = {key: value for key, value in state.carry.items() if key not in passing or key in given}
         # In a fixed order, not that of a set: the text of the program is the key of JAX's persistent cache.
-        unset = {k: value[0] for k, value in state.carry.items() if k in own - given and k not in layout.buffers}
-        if layout.frames is not None and passing & {*layout.buffers}:
+        unset = {key: value[0] for key, value in state.carry.items() if key in own}
+        if layout.frames is not None and lasting is not None:
             depth = state.carry["frames"].shape[0] // carry["pc"].shape[0] - 2
             unset |= layout.frames.empty(1, depth, layout.exit)
             carry[BACK] = jnp.zeros(carry["pc"].shape, jnp.int32)

@@ -6,7 +6,7 @@ after:   for each lane { one function: A B,  another one: C D }
 LLVM takes a time for a native function that grows with its size squared: for each loop that it turns or takes a store
 out of, it goes over the memory accesses of the whole function. So a large program is cut between strongly connected
 components of its control flow, which come in order. The loop over lanes is XLA's then, and calls the sections; the
-state of a lane goes from one to the next in place. A call costs a microsecond, and XLA compiles sections side by side.
+state of a lane goes from one to the next in place. A call costs one to four microseconds, by its arrays.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def run_in_sections(
     `nests` are the sections; the other arguments and the results are those of `run_lanes`.
     """
     constant, changing = rows(part, carry)
+    barrier: Any = jax.lax.optimization_barrier  # untyped
+    shared = barrier(shared)  # else known arrays, such as the places of an empty dict, are made anew for each lane
     words = Words.of(jax.eval_shape(partial(begin, part), constant | changing, unset, lanes, budget))
     scalars, arrays = ({k: v for k, v in unset.items() if (k in words.places) == small} for small in (True, False))
     ends = frozenset({*changing, *(("frames",) if BACK in changing else ())})
@@ -97,12 +99,13 @@ def run_in_sections(
     def one(number: jax.Array, c: tuple[Values, Values, jax.Array]) -> tuple[Values, Values, jax.Array]:
         changing, passed, most = c
         lane, left = passed, changing
+        numbers = {"number": number, "lanes": lanes, "budget": budget}
         for section in ways:
-            every = (constant | scalars if section.first else {}) | (changing if section.first or section.ends else {})
+            every = (constant if section.first else {}) | (changing if section.first or section.ends else {})
             own = {key: value for key, value in lane.items() if key in section.keys}
+            own |= scalars if section.first else {}
             used = {v: shared[v] for code in section.codes for v in code.shared}
-            numbers = {"number": number, "lanes": lanes, "budget": budget, "most": most}
-            changed, left, most = in_one_function(section)(every, own, used, numbers, jnp.int32(0))
+            changed, left, most = in_one_function(section)(every, own, used, numbers, most, jnp.int32(0))
             lane = lane | changed
         return left, {key: lane[key] for key in passed}, most
 
@@ -129,8 +132,8 @@ class _Section:
     ends: frozenset[str]
 
     @property
-    def codes(self) -> list[BlockCode]:
-        return [code for code in self.part.codes if code.index in blocks_of(self.nest)]
+    def codes(self) -> tuple[BlockCode, ...]:
+        return self.part.codes_of(self.nest)
 
     @property
     def writes(self) -> frozenset[str]:
@@ -145,27 +148,32 @@ class _Section:
         return self.writes | read | self.ends
 
     def __call__(
-        self, every: Values, lane: Values, shared: Values, numbers: Mapping[str, Any], zero: jax.Array
+        self,
+        every: Values,
+        lane: Values,
+        shared: Values,
+        numbers: Mapping[str, Any],
+        most: jax.Array,
+        zero: jax.Array,
     ) -> tuple[Values, Values, jax.Array]:
         """Return what the section changes of a lane, what it changes of all lanes, and the most visits of a lane.
 
         Args:
-            every: The arrays of all lanes that it needs; for the first section also the scalars that each lane sets
-                before it reads them.
-            lane: The arrays of the lane that it needs, packed.
+            every: The arrays of all lanes that it needs.
+            lane: The arrays of the lane that it needs, packed; for the first section those that are not in `every`, and
+                scalars.
             shared: The values that all lanes share.
-            numbers: That of the lane, that of lanes, the budget of visits, and the most visits of a lane so far.
+            numbers: That of the lane, that of lanes, and the budget of visits.
+            most: The most visits of a lane so far.
             zero: Zero, by way of an element of each of these arrays.
         """
         number, budget, given = numbers["number"] + zero, numbers["budget"], lane
         if self.first:
-            alone = {key: value for key, value in every.items() if key in self.words.places and not value.shape}
-            every = {key: value for key, value in every.items() if key not in alone}
-            lane = self.words.packed(begin(self.part, every, alone | lane, number, budget))
+            lane = self.words.packed(begin(self.part, every, lane, number, budget))
         array, place, _ = self.words.places["pc"]
         lane = lane | {array: lane[array].at[place].add(zero)}
         lane = advance(self.part, self.words, self.nest, lane, shared, numbers["lanes"], budget)
-        left, most = {key: value for key, value in every.items() if key in self.ends}, numbers["most"]
+        left = {key: value for key, value in every.items() if key in self.ends}
         if self.ends:
             left, most = end(self.part, left, self.words.unpacked(lane), number, most, budget)
         return {key: lane[key] for key in lane if key in self.writes or key not in given}, left, most
