@@ -9,6 +9,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)  # whether batched functions run as plain ones
+
 
 @contextlib.contextmanager
 def setting(variable: ContextVar[T], value: T) -> Iterator[None]:

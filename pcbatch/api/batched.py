@@ -11,7 +11,6 @@ from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from pcbatch.api.asks import Asks
-from pcbatch.api.calls import plainly
 from pcbatch.api.inlined import Inline
 from pcbatch.api.programs import Programs
 from pcbatch.api.public import public
@@ -20,7 +19,7 @@ from pcbatch.api.stages import Lowered, Traced, avals_of
 from pcbatch.call.placement import without_explicit_axes
 from pcbatch.call.plain_arguments import plain_arguments
 from pcbatch.call.signature import checked_names, signature
-from pcbatch.contexts import setting
+from pcbatch.contexts import plainly, setting
 from pcbatch.frontend import assigned_items
 from pcbatch.frontend.source.callee import Target
 from pcbatch.options import Options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from os import PathLike
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -16,6 +15,7 @@ from pcbatch.call.signature import signature
 from pcbatch.compiler.growth import run_growing
 from pcbatch.compiler.program import Program
 from pcbatch.compiler.typed_program import keeping_work
+from pcbatch.contexts import plainly
 from pcbatch.report.lane_failures import raise_failures, report_when_run
 from pcbatch.runs import monitored
 from pcbatch.runs.run_handle import Run
@@ -24,8 +24,6 @@ from pcbatch.runtime.vm.raw_result import RawResult
 
 P = ParamSpec("P")  # the parameters of a function of one example
 R = TypeVar("R", covariant=True)  # what it returns, for an example as for a batch of them
-
-plainly: ContextVar[bool] = ContextVar("pcbatch_plainly", default=False)  # whether batched functions run as plain ones
 
 
 class Calls(Generic[P, R]):

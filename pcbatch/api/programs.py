@@ -52,6 +52,7 @@ from pcbatch.runtime.lowering_platform import default_platform
 from pcbatch.runtime.scalar.worth import Widths
 from pcbatch.runtime.sharding.lane_sharding import Devices, ambient_mesh, without_mesh
 from pcbatch.runtime.vm.raw_result import RawResult, debug_checks, is_staged, is_tracing
+from pcbatch.sizing.room import room_of
 
 MOST_UNSPLIT = 512  # lanes, up to which XLA does not split the kernels of unrolled loops
 
@@ -71,6 +72,7 @@ class Programs:
     methods: dict[str, Programs] = field(default_factory=dict)  # by what the object is to the program
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
     rooms: dict[Any, Room] = field(default_factory=dict)  # of containers, that runs of a signature have needed
+    sizes: dict[Any, Room] = field(default_factory=dict)  # that examples of the first call of a signature have needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
@@ -105,7 +107,7 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        kept = m.cache, m.methods, m.compiling, m.rooms, m.repeated, m.copied, m.alone, m.refused, m.recent
+        kept = m.cache, m.methods, m.compiling, m.rooms, m.sizes, m.repeated, m.copied, m.alone, m.refused, m.recent
         return Programs(m.fn, m.options, m.is_batched, (instance,), *kept)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -242,7 +244,8 @@ class Programs:
         with self.compiling:
             if room is None:
                 needed = self.rooms.get(signature[:-1], NO_ROOM)  # whatever the options: none changes what is needed
-                room = _first_room(call, needed, self.options.max_length, repeats)
+                seen = self._seen(call, signature[:-1], needed, repeats)
+                room = _first_room(call, needed.joined(seen), self.options.max_length, repeats)
             key, call = (*signature, room), _with_choice(call, self.options, call.key in self.refused)
             chooses = call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
@@ -261,6 +264,13 @@ class Programs:
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[place(widths)] = program
             return replace(program, alone=widths) if chooses and program.alone is None else program
+
+    def _seen(self, call: Arguments, signature: Any, needed: Room, repeats: bool) -> Room:
+        """The room that examples of a first call need in Python, where containers have no other room to begin with."""
+        told = is_tracing(call.arrays) or not repeats or self.options.max_length is not None or self.fixed or needed
+        if signature not in self.sizes and not told:
+            self.sizes[signature] = room_of(self.fn, self.is_batched, call)
+        return self.sizes.get(signature, NO_ROOM)
 
     def run(
         self, program: Program, call: Arguments, run: Callable[[Program], tuple[Program, RawResult]]

@@ -37,11 +37,15 @@ class Room:
         elements: of a list, dict or set.
         characters: of a text.
         records: of a class of objects made in a lane.
+        inner: of a list, dict or set that is inside of another container; 0 in a program: that of any other.
+        inner_characters: the same of a text.
     """
 
     elements: int = 0
     characters: int = 0
     records: int = 0
+    inner: int = 0
+    inner_characters: int = 0
 
     def joined(self, other: Room) -> Room:
         """Return the room that has both."""
@@ -52,8 +56,8 @@ class Room:
         return Room(*(min(part, limit) for part in self.parts))
 
     @property
-    def parts(self) -> tuple[int, int, int]:
-        return self.elements, self.characters, self.records
+    def parts(self) -> tuple[int, ...]:
+        return self.elements, self.characters, self.records, self.inner, self.inner_characters
 
     def __bool__(self) -> bool:
         return any(self.parts)
@@ -65,12 +69,15 @@ PARTS = (
     ("a list, dict or set", "elements", "lists"),
     ("a text", "characters", "texts"),
     ("a class", "objects", "classes"),
+    ("a list, dict or set in another container", "elements", "lists in containers"),
+    ("a text in a container", "characters", "texts in containers"),
 )
 """The parts of a room, in words: what has it, of what, and several of those that have it."""
 
-Capacities = tuple[int, int, int, int]  # of lists made of others, of what grows, of texts, and of the heap
+Capacities = tuple[int, int, int, int, int, int]
+# Of lists made of others, of what grows, of texts, of the heap; of lists and of texts inside of containers, or 0.
 
-_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY, 0, 0)
 _capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
 _alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
@@ -121,6 +128,16 @@ def records() -> int:
     return _capacity.get()[3]
 
 
+def inner() -> int:
+    """Return the number of elements that a container inside of another one has room for; 0: as many as any other."""
+    return _capacity.get()[4]
+
+
+def inner_characters() -> int:
+    """Return the number of characters that a text inside of a container has room for; 0: as many as any other."""
+    return _capacity.get()[5]
+
+
 def capacities() -> Capacities:
     """Return all that the types of new containers of the program being compiled depend on."""
     return _capacity.get()
@@ -133,7 +150,8 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     """
     elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
     longest, heap = (part or elements for part in (room.characters, room.records))
-    return setting(_capacity, (elements, max(elements, start), max(longest, text), max(heap, start)))
+    around = max(elements, start), max(longest, text), max(heap, start)
+    return setting(_capacity, (elements, *around, room.inner, room.inner_characters))
 
 
 @contextmanager
@@ -142,15 +160,16 @@ def of_lanes_alone(limit: int) -> Iterator[None]:
 
     One that is inside of another is moved with it, all its room: NestedError is raised there.
     """
-    elements, *others = _capacity.get()
-    larger, longer, heap = (max(room, min(ALONE_CAPACITY, limit)) for room in others)
-    with setting(_capacity, (elements, larger, longer, heap)), setting(_alone, others[0] < larger == ALONE_CAPACITY):
+    elements, grown, *others, here, letters = _capacity.get()
+    larger, longer, heap = (max(room, min(ALONE_CAPACITY, limit)) for room in (grown, *others))
+    alone = setting(_alone, grown < larger == ALONE_CAPACITY)
+    with setting(_capacity, (elements, larger, longer, heap, here, letters)), alone:
         yield
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    return using_capacity(Room(capacity(grows=False), characters(), records()))
+    return using_capacity(Room(capacity(grows=False), characters(), records(), inner(), inner_characters()))
 
 
 def first_capacity(longest: int) -> int:
@@ -158,7 +177,9 @@ def first_capacity(longest: int) -> int:
     return min(max(rounded(longest), LEAST_CAPACITY), START_CAPACITY) if longest else START_CAPACITY
 
 
-def next_capacities(elements: int, needed: int, limit: int, factors: Sequence[int] = FACTORS) -> tuple[int, ...]:
+def next_capacities(
+    elements: int, needed: int, limit: int, factors: Sequence[int] = FACTORS, start: int = START_CAPACITY
+) -> tuple[int, ...]:
     """Return the capacities that may follow one of this many elements, the best first; none if it may not grow.
 
     Args:
@@ -166,8 +187,9 @@ def next_capacities(elements: int, needed: int, limit: int, factors: Sequence[in
         needed: the largest number of elements that lanes are known to need.
         limit: the largest capacity.
         factors: by how much it may grow, the best first.
+        start: the room that what grows begins with.
     """
-    grown = max(elements, min(START_CAPACITY, limit))  # what containers that grow had room for
+    grown = max(elements, min(start, limit))  # what containers that grow had room for
     if elements < grown and needed <= grown:
         return (grown,)
     wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in factors]
@@ -180,10 +202,11 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     The arguments are those of `next_capacities`, and whether there are containers in others; what is `needed` is 0
     where there was room.
     """
-    factors = (NESTED_FACTORS, FACTORS, FACTORS) if nested else (FACTORS, FACTORS, HEAP_FACTORS)
+    inside = NESTED_FACTORS, NESTED_FACTORS
+    factors = (NESTED_FACTORS, FACTORS, FACTORS, *inside) if nested else (FACTORS, FACTORS, HEAP_FACTORS, *inside)
     choices = [
-        next_capacities(has, needs, limit, grows) if needs else (has,)
-        for has, needs, grows in zip(room.parts, needed.parts, factors, strict=True)
+        next_capacities(has, needs, limit, grows, has if part > 2 else START_CAPACITY) if needs else (has,)
+        for part, (has, needs, grows) in enumerate(zip(room.parts, needed.parts, factors, strict=True))
     ]
     if not all(choices):
         return ()

@@ -28,7 +28,9 @@ from pcbatch.data.capacity import FullError, Room
 from pcbatch.data.values import Flag, Index, Value
 
 CAPACITY, CHARACTERS, RECORDS, LIMIT = "capacity", "characters", "records", "limit"
-NO_EXCEPTIONS = (CAPACITY, CHARACTERS, RECORDS, LIMIT)
+INNER, INNER_CHARACTERS = "inner", "inner_characters"
+OF_ROOM = (CAPACITY, CHARACTERS, RECORDS, INNER, INNER_CHARACTERS)
+NO_EXCEPTIONS = (*OF_ROOM, LIMIT)
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
 Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
 
@@ -119,22 +121,23 @@ def limit(holds: Flag, *message: Value) -> None:
         record(jax.numpy.asarray(holds), LIMIT, message)
 
 
-def require_room(needed: Index, capacity: int) -> None:
+def require_room(needed: Index, capacity: int, inside: bool = False) -> None:
     """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
 
     Args:
         needed: int32[], the number of elements that must fit.
         capacity: the number that fits.
+        inside: whether it is inside of another container, and those have a room of their own.
 
     Raises:
         FullError: if the number is known to be too large, with which compiling starts again.
     """
-    _require_room(needed, capacity, CAPACITY)
+    _require_room(needed, capacity, INNER if inside else CAPACITY)
 
 
-def require_characters(needed: Index, room: int) -> None:
+def require_characters(needed: Index, room: int, inside: bool = False) -> None:
     """Let the lane stop where a text has no room for `needed` characters, as `require_room` does for elements."""
-    _require_room(needed, room, CHARACTERS)
+    _require_room(needed, room, INNER_CHARACTERS if inside else CHARACTERS)
 
 
 def require_records(needed: Index, room: int) -> None:
@@ -151,8 +154,8 @@ def _require_room(needed: Index, room: int, kind: str) -> None:
 
 def room_of(kind: str | None, size: int) -> Room:
     """Return the room of so much of what a check of this kind is about; that of elements where it is not known."""
-    others = {CHARACTERS: Room(characters=size), RECORDS: Room(records=size)}
-    return Room(elements=size) if kind is None else others.get(kind, Room(elements=size))
+    sizes = [size if kind == each else 0 for each in OF_ROOM]
+    return Room(*sizes) if any(sizes) else Room(elements=size)
 
 
 def record(holds: Flag, exception: str, message: Sequence[Value], argument: Callable[[], Value] | None = None) -> None:
@@ -161,7 +164,7 @@ def record(holds: Flag, exception: str, message: Sequence[Value], argument: Call
     if checks is not None:
         checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message), argument))
     elif not isinstance(holds, jax.core.Tracer):
-        errors = dict.fromkeys((CAPACITY, CHARACTERS, RECORDS), "MemoryError") | {LIMIT: "OverflowError"}
+        errors = dict.fromkeys(OF_ROOM, "MemoryError") | {LIMIT: "OverflowError"}
         require(bool(holds), errors.get(exception, exception), *message)
 
 

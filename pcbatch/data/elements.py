@@ -50,6 +50,11 @@ def prepare(value: Value) -> Value:
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])
 
 
+def as_element(value: Value) -> Value:
+    """Return an element, prepared, whose containers have no more room than those inside of others have."""
+    return jax.tree.map(lambda part: part.cut() if is_stored(part) else part, prepare(value), is_leaf=is_stored)
+
+
 def beside(value: Value, lead: Shape, other: Value) -> Value:
     """Return an element, or columns of such, that is known as the container of the lane that it meets, if it is one."""
     return other.beside(value, lead) if isinstance(other, Stored) else value

@@ -14,7 +14,7 @@ from pcbatch.data.capacity import capacity, check_nested
 from pcbatch.data.checks import going_on
 from pcbatch.data.columns import Shape, leaf_at, padded, put, room
 from pcbatch.data.container import class_of
-from pcbatch.data.elements import blank, join_origins, kept, prepare, stacked, unify
+from pcbatch.data.elements import as_element, blank, join_origins, kept, stacked, unify
 from pcbatch.data.mappings.ordered_keys import plain
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin, note
@@ -75,6 +75,15 @@ class Rows(Stored):
     def no_state(self, lead: Shape, new: Shape) -> Value:
         """Return the state of empty lists."""
         return jnp.zeros(new, np.int32) if new else 0
+
+    def first_rows(self, most: int, require: Callable[[Index, int, bool], None]) -> Value:
+        """Return the list with room for `most` elements, 0 for as many as it has; a lane with more of them stops."""
+        size, n = room(self.columns, 0), self.length
+        most = max(most, n) if isinstance(n, int) else most
+        if not most or size is None or size <= most:
+            return self
+        require(n, most, True)
+        return self.with_data(jax.tree.map(lambda leaf: leaf[:most], self.columns), n, self.origins)
 
     def straight(self) -> Value:
         """Return the list with its elements from place 0 on, so that it may be given more room."""
@@ -154,7 +163,7 @@ class Rows(Stored):
     @classmethod
     def known(cls, items: list[Value]) -> Value:
         """Return the list of these elements; raises Refusal if they are not alike."""
-        columns, origins = stacked([prepare(item) for item in items])
+        columns, origins = stacked([as_element(item) for item in items])
         new = cls.tree_unflatten(origins, (columns, len(items)))
         new.hold(items)
         return new

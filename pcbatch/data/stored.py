@@ -100,6 +100,10 @@ class Stored(Container):
         """Return the container as it is stored in others, with its elements in columns."""
         return self
 
+    def cut(self) -> Value:
+        """Return the container with the room that containers inside of others have, if that is less than its own."""
+        return self
+
     def beside(self, value: Value, lead: Shape) -> Value:
         """Return a value of Python's that is known as one of this kind, where it can be; others as they are.
 

@@ -65,7 +65,7 @@ class Counts(Entries):
 
         last = jnp.minimum(keys.length, keys.capacity)
         self.table, full = jax.lax.fori_loop(0, last, step, (self.table, jnp.bool_(False)))
-        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+        self._require_room(full)
 
     def combine(self, other: Value, operator: str) -> Value:
         """Combine the counts with those of another `Counter`, in place, and keep those above zero; return this."""

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from pcbatch.data.aliasing import holds_same
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.capacity import rounded
+from pcbatch.data.capacity import inner, rounded
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, require_room
 from pcbatch.data.columns import same_leaves
-from pcbatch.data.elements import join_origins, origins_of, prepare, unify
+from pcbatch.data.elements import as_element, join_origins, origins_of, unify
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places, storing_all
 from pcbatch.data.mappings.stored_table import MIXED, REMOVED, Origins, StoredTable
@@ -98,25 +98,34 @@ class Entries(StoredTable):
     # Changing.
 
     def _make_table(self, key: Value, value: Value, room: int = 0) -> None:
-        size = max(start_capacity(), rounded(room))
+        size = max(self._start(), rounded(room))
         self.table = HashTable.empty(key, value, size)
-        self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(prepare(value))
+        self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(as_element(value))
+
+    def _start(self) -> int:
+        """The number of entries that one that gets its first one has room for."""
+        return (self.place and inner()) or start_capacity()
+
+    def _require_room(self, full: Flag) -> None:
+        assert self.table is not None
+        size = self.table.capacity
+        require_room(jnp.where(full, size + 1, 0), size, bool(self.place and inner()))
 
     def _reserve(self) -> None:
         """Give a table that is an argument, which holds no more than it did, the room of those that are made here."""
-        table, size = self.table, start_capacity()
+        table, size = self.table, self._start()
         if table is not None and table.capacity < size:
             self.table = table.rebuilt(table.keys, table.values, size)
 
     def _fit(self, key: Value, value: Value) -> Value:
         """Give the table types that cover a key and a value; return the value with the type of the values."""
-        key = lane_keys.plain(lane_keys.hashable(key))
+        key = as_element(lane_keys.plain(lane_keys.hashable(key)))
         lane_keys.require_no_nan(key)
         if self.table is None:
             self._make_table(key, value)
         self._reserve()
         assert self.table is not None
-        value = prepare(value)
+        value = as_element(value)
         self.key_origins = join_origins(self.table.keys, self.key_origins, lane_keys.plain(key), origins_of(key))
         self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
         before = self.table
@@ -140,7 +149,7 @@ class Entries(StoredTable):
         assert self.table is not None
         place = self._find(key)
         self.table, full = self.table.store(place, key, value, where)
-        require_room(jnp.where(full, self.table.capacity + 1, 0), self.table.capacity)
+        self._require_room(full)
 
     def _note_added(self) -> None:
         if self.history == REMOVED:

@@ -36,7 +36,7 @@ from pcbatch.data.capacity import check_nested, rounded
 from pcbatch.data.checks import collecting, going_on, making, require_room
 from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
 from pcbatch.data.conditional_stores import put_where
-from pcbatch.data.elements import blank, prepare, unify
+from pcbatch.data.elements import as_element, blank, unify
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of, places_alone, places_together
 from pcbatch.data.mappings.stamps import FREE, HOLE, by_stamp, last_stamp_again, ranks, stamps_without_gap
@@ -117,7 +117,7 @@ class HashTable:
         check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
         zero = jnp.int32(0)
         stamps = jnp.full(shape, FREE, jnp.int32)
-        return cls(blank(key, (), shape), blank(prepare(value), (), shape), stamps, zero, zero, capacity)
+        return cls(blank(key, (), shape), blank(as_element(value), (), shape), stamps, zero, zero, capacity)
 
     def at(self, place: tuple[Index, ...], before: HashTable | None = None) -> HashTable:
         """Return one of these tables, whose leaves have axes in front; `before` are those that it was read from."""
@@ -303,7 +303,7 @@ class HashTable:
     def with_types(self, key: Value, value: Value) -> tuple[HashTable, Value]:
         """Return the table with types that cover a key and a value, too, and that value with the type of the values."""
         keys = lane_keys.covering(self.keys, self.shape, key)
-        values, value = unify(self.values, self.shape, prepare(value), ())
+        values, value = unify(self.values, self.shape, as_element(value), ())
         return self.retyped(keys, values, self.capacity, ()), value
 
     def retyped(self, keys: Value, values: Value, capacity: int, lead: Shape) -> HashTable:

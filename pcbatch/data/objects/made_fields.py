@@ -17,7 +17,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import Key, Parts, note_stored, with_origins
 from pcbatch.data.columns import put
-from pcbatch.data.elements import join_origins, origins_of, prepare, unify
+from pcbatch.data.elements import as_element, join_origins, origins_of, unify
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
 from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
@@ -208,7 +208,7 @@ def is_changeable(value: Value) -> bool:
 
 def put_field(rows: Value, row: Value, place: int, value: Value) -> None:
     """Store a value in a part of one element of a list, whose elements are tuples; out of range drops it."""
-    columns, value = rows._columns, prepare(value)
+    columns, value = rows._columns, as_element(value)
     counts = [len(parts(column)) for column in columns]
     first = sum(counts[:place])
     before, mine = rows.origins[:first], rows.origins[first : first + counts[place]]

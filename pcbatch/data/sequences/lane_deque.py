@@ -107,6 +107,10 @@ class LaneDeque(LaneList):
             columns = taken(columns, self._wrapped(self.start + self._numbers()))
         return self._new(columns, self.length)
 
+    def cut(self) -> LaneDeque:
+        """Return the queue itself: the room of a ring stays as it is."""
+        return self
+
     def straight(self) -> LaneDeque:
         """Return the same queue with its first element in place 0, so that it may be given more room."""
 

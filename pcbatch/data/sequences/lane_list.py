@@ -18,12 +18,12 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.capacity import check_nested, made_of_others, records, rounded
+from pcbatch.data.capacity import check_nested, inner, made_of_others, records, rounded
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, require, require_records, require_room
 from pcbatch.data.columns import Unset, padded, put, room, taken
 from pcbatch.data.container import Container, for_kind
-from pcbatch.data.elements import blank, join_origins, origins_of, prepare, stacked, unify
+from pcbatch.data.elements import as_element, blank, join_origins, origins_of, stacked, unify
 from pcbatch.data.origins import Origin
 from pcbatch.data.sequences import list_sorting, moves
 from pcbatch.data.sequences.indices import at_least_zero, in_range, repetitions, slice_range
@@ -72,13 +72,21 @@ class LaneList(LaneSequence):
     @classmethod
     def repeated(cls, value: Value, n: Index) -> Value:
         """Return the list of `n` elements like this one, at least none; a list in it is a new one for each."""
-        columns, origins = stacked([prepare(value)])
+        columns, origins = stacked([as_element(value)])
         size = n if isinstance(n, int) else start_capacity()
         require_room(n, size)
         columns = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape[1:])), columns)
         return cls.tree_unflatten(origins, (columns, n))
 
     # Room.
+
+    def cut(self) -> Value:
+        """Return the list with the room of one inside of another container."""
+        return self.first_rows(inner(), require_room)
+
+    def _start(self) -> int:
+        """The number of elements that a list that gets its first one has room for."""
+        return (self.lead and inner()) or start_capacity()
 
     def _reserve(self, size: int) -> None:
         """Give the list room for so many elements at least."""
@@ -88,15 +96,19 @@ class LaneList(LaneSequence):
 
     def _make_room(self, needed: Index, start: int = 0) -> None:
         """Give the list room for `needed` elements, or let the lane stop; `start`: in the heap, room for records."""
-        self._reserve(max(start or start_capacity(), rounded(needed) if isinstance(needed, int) else 0))
-        if room(self.node._columns, 0) is not None:
-            (require_records if start else require_room)(needed, self.capacity)
+        self._reserve(max(start or self._start(), rounded(needed) if isinstance(needed, int) else 0))
+        if room(self.node._columns, 0) is None:
+            return
+        if start:
+            require_records(needed, self.capacity)
+        else:
+            require_room(needed, self.capacity, bool(self.lead and inner()))
 
     def _fit(self, element: Value, start: int = 0) -> Value:
         """Give the columns a type that covers an element; return the element with that type."""
-        node, lead, element = self.node, self.lead, prepare(element)
+        node, lead, element = self.node, self.lead, as_element(element)
         if isinstance(node._columns, Unset):
-            size = max(start or start_capacity(), self._length if isinstance(self._length, int) else 0)
+            size = max(start or self._start(), self._length if isinstance(self._length, int) else 0)
             node.origins = origins_of(element)
             node._columns = blank(element, (), (*lead, size))
         else:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.capacity import characters as start_characters
+from pcbatch.data.capacity import inner_characters
 from pcbatch.data.checks import limit, require, require_characters
 from pcbatch.data.columns import leaf_at, taken
 from pcbatch.data.container import lane_value
@@ -55,6 +56,10 @@ class Text(Compared):
     def codes(self) -> Value:
         """The codes of the characters, i32[capacity]."""
         return self.columns
+
+    def cut(self) -> Value:
+        """Return the text with the room of one inside of a container."""
+        return self.first_rows(inner_characters(), require_characters)
 
     def _plain(self) -> Self:
         return self.made(self.codes, self.length)

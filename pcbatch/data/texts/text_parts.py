@@ -18,6 +18,7 @@ import numpy as np
 
 from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.capacity import characters as start_characters
+from pcbatch.data.capacity import inner_characters
 from pcbatch.data.checks import require_characters, require_room
 from pcbatch.data.columns import leaf_at, padded, room, taken
 from pcbatch.data.container import class_for
@@ -77,7 +78,7 @@ class TextParts(LaneList):
             require_room(self.length, rows)
             if width < self.codes.shape[0]:
                 used = jnp.arange(rows, dtype=np.int32) < self.length
-                require_characters(jnp.max(lengths, where=used, initial=0), width)
+                require_characters(jnp.max(lengths, where=used, initial=0), width, bool(inner_characters()))
             count = jnp.minimum(self.length, rows)
             self._rows = class_for(str).made(moves.windows(self.codes, starts, count, width), lengths)
         return self._rows
@@ -91,7 +92,7 @@ class TextParts(LaneList):
     def _width(self) -> int:
         """The number of characters that a part has room for, where parts are made into rows."""
         size = int(self.codes.shape[0])
-        return min(size, max(start_characters(), size // SHARE))
+        return min(size, inner_characters() or max(start_characters(), size // SHARE))
 
     @property
     def capacity(self) -> int:
@@ -112,7 +113,7 @@ class TextParts(LaneList):
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
         if (width := self._width) < self.codes.shape[0]:
-            require_characters(length, width)
+            require_characters(length, width, bool(inner_characters()))
         return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
     def _slice(self, part: SliceRange) -> TextParts:

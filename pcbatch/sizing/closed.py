@@ -1,0 +1,209 @@
+"""The test whether a function is closed: Python may run it for an example, and nobody outside can tell.
+
+A closed function consists of Python's operators and builtins without input or output, of modules that only compute, and
+of functions and classes of the user's that are closed, too. It has no global statement. What it finds outside, tables
+and objects with numbers and texts, may be read and is put back should it have changed (`Outside`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pcbatch.frontend.source.callee import BatchedTest
+
+MODULES = frozenset({
+    *("abc", "_abc", "bisect", "_bisect", "cmath", "collections", "_collections", "_collections_abc", "copy"),
+    *("dataclasses", "enum", "fractions", "functools", "_functools", "heapq", "_heapq", "itertools", "math", "numbers"),
+    *("operator", "_operator", "__future__", "statistics", "string", "types", "typing"),
+})  # fmt: skip
+"""The modules that a closed function may use: they compute and do nothing else."""
+OPEN = frozenset({
+    *("breakpoint", "compile", "delattr", "eval", "exec", "exit", "globals", "help", "input", "locals", "open"),
+    *("print", "quit", "setattr", "vars", "__import__", "BaseException", "SystemExit", "KeyboardInterrupt"),
+})  # fmt: skip
+"""The builtins that it may not use."""
+MAKING = frozenset({"BUILD_LIST", "BUILD_MAP", "BUILD_SET", "BUILD_STRING", "BUILD_CONST_KEY_MAP"})
+MAKERS = frozenset({
+    *("list", "dict", "set", "str", "sorted", "deque", "Counter", "defaultdict", "OrderedDict", "join", "split"),
+    *("chr", "repr", "bin", "hex", "oct", "format", "upper", "lower", "strip", "replace", "fromkeys", "copy"),
+})  # fmt: skip
+NUMBERS = (int, float, complex, bool, str, bytes, type(None), type(...), range)
+MOST_DATA = 10_000  # elements of what is outside, which is copied
+_GENERATED = "<string>"  # the file of methods that `dataclass` has written
+
+
+class OpenError(Exception):
+    """A function does more than to compute its result, as far as can be told."""
+
+
+class Outside:
+    """What a function uses from outside of it, and how that was.
+
+    Attributes:
+        codes: the code of the user's functions that may run.
+        makes: whether it makes containers or texts, as far as can be told.
+    """
+
+    def __init__(self, fn: types.FunctionType, batched: BatchedTest) -> None:
+        """Look at all that a function may reach; `batched` tells batched functions, which run as plain ones.
+
+        Raises:
+            OpenError: it is not closed.
+        """
+        self.codes: set[types.CodeType] = set()
+        self.makes = False
+        self._batched, self._left = batched, MOST_DATA
+        self._seen: set[int] = set()
+        self._found: list[tuple[Any, Any]] = []  # objects that may change, and copies of what is in them
+        self._caches: list[Any] = []  # those of functions, which are empty
+        self._look(fn)
+
+    def put_back(self) -> None:
+        """Give what has changed outside the content that it had."""
+        for cache in self._caches:
+            cache.cache_clear()
+        for value, before in self._found:
+            if isinstance(value, list):
+                if len(value) != len(before) or any(x is not y for x, y in zip(value, before, strict=True)):
+                    value[:] = before
+            elif isinstance(value, type):
+                for name in {*vars(value)} - {*before}:
+                    delattr(value, name)
+                for name, part in before.items():
+                    if vars(value).get(name) is not part:
+                        setattr(value, name, part)
+            elif isinstance(value, dict):
+                if [*map(id, value), *map(id, value.values())] != [*map(id, before), *map(id, before.values())]:
+                    value.clear()
+                    value.update(before)
+            elif value != before:
+                value.clear()
+                value.update(before)
+
+    def _look(self, value: Any) -> None:
+        if isinstance(value, NUMBERS) or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        target = self._batched(value)
+        if target is not None and target.fn is not value:
+            self._look(target.fn)
+        elif isinstance(value, types.FunctionType):
+            self._look_at_function(value)
+        elif isinstance(value, type):
+            self._look_at_class(value)
+        elif isinstance(value, types.ModuleType):
+            _require(value.__name__ in MODULES, value)
+        elif isinstance(value, tuple | frozenset):
+            self._look_at_elements(value)
+        elif type(value) in (list, dict, set):
+            self._found.append((value, value.copy()))
+            self._look_at_elements(value)
+        elif isinstance(value, staticmethod | classmethod):
+            self._look(value.__func__)
+        elif isinstance(value, property | functools.cached_property):
+            parts = (value.fget, value.fset, value.fdel) if isinstance(value, property) else (value.func,)
+            for part in parts:
+                self._look(part)
+        elif isinstance(value, functools._lru_cache_wrapper):
+            self._look(value.__wrapped__)
+            if not value.cache_info().currsize:
+                self._caches.append(value)
+        elif isinstance(value, functools.partial):
+            self._look((value.func, value.args, {**value.keywords}))
+        elif isinstance(value, enum.Enum):
+            self._look(type(value))
+        elif isinstance(value, types.GenericAlias | types.UnionType | types.MemberDescriptorType):
+            return
+        elif isinstance(value, types.BuiltinFunctionType | types.MethodDescriptorType | types.WrapperDescriptorType):
+            owner = getattr(value, "__module__", None) or getattr(value, "__objclass__", object).__module__
+            _require(owner in MODULES or (owner == "builtins" and value.__name__ not in OPEN), value)
+        else:
+            _require(type(value).__module__ in MODULES - {"functools"}, value)
+
+    def _look_at_elements(self, values: Any) -> None:
+        self._left -= len(values)
+        _require(self._left > 0, "so much data")
+        for value in [*values, *values.values()] if isinstance(values, dict) else values:
+            self._look(value)
+
+    def _look_at_class(self, cls: type) -> None:
+        if cls.__module__ in MODULES or cls.__module__ == "builtins":
+            _require(cls.__name__ not in OPEN, cls)
+            return
+        _require(type(cls) is type or type(cls).__module__ in MODULES, cls)
+        _require("__del__" not in vars(cls), cls)
+        self._found.append((cls, dict(vars(cls))))
+        for base in cls.__bases__:
+            self._look(base)
+        for name, value in vars(cls).items():
+            if name not in _OF_EVERY_CLASS and not isinstance(value, types.GetSetDescriptorType):
+                self._look(value)
+
+    def _look_at_function(self, fn: types.FunctionType) -> None:
+        if fn.__globals__.get("__name__") in MODULES:
+            return
+        if fn.__code__.co_filename == _GENERATED:
+            self.codes.add(fn.__code__)
+            return
+        self._look((fn.__defaults__ or (), tuple((fn.__kwdefaults__ or {}).values())))
+        cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        for cell in cells.values():
+            try:
+                self._look(cell.cell_contents)
+            except ValueError:  # nothing is assigned to the variable yet
+                raise OpenError("a variable without a value") from None
+        self._look_at_code(fn.__code__, fn.__globals__)
+
+    def _look_at_code(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        self.codes.add(code)
+        before = None
+        for step in dis.get_instructions(code):
+            name = step.argval
+            self.makes |= step.opname in MAKING or (step.opname.startswith("LOAD_") and name in MAKERS)
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                raise OpenError(name)
+            if step.opname == "IMPORT_NAME":
+                _require(name in MODULES, name)
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                self._look_at_name(name, code, scope)
+            elif before == "PUSH_EXC_INFO" and (step.opname == "POP_TOP" or code.co_flags & inspect.CO_GENERATOR):
+                raise OpenError("except")  # which may catch the end of a run
+            before = step.opname
+        for part in _codes(code.co_consts):
+            self._look_at_code(part, scope)
+
+    def _look_at_name(self, name: str, code: types.CodeType, scope: dict[str, Any]) -> None:
+        if name in scope:
+            if name != "__name__":
+                self._look(scope[name])
+        elif hasattr(builtins, name):
+            _require(name not in OPEN, name)
+        else:  # a name of a class that is made in a function, or an error
+            _require(name in code.co_names and name in (*code.co_varnames, "__module__", "__qualname__"), name)
+
+
+_OF_EVERY_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__"})
+
+
+def _codes(constants: tuple[Any, ...]) -> Iterator[types.CodeType]:
+    return (value for value in constants if isinstance(value, types.CodeType))
+
+
+def _require(holds: bool, what: Any) -> None:
+    if not holds:
+        raise OpenError(what)
+
+
+def outside(fn: Callable[..., Any], batched: BatchedTest) -> Outside | None:
+    """Return what a function uses from outside; None if it is not closed."""
+    try:
+        return Outside(fn, batched) if isinstance(fn, types.FunctionType) else None
+    except OpenError:
+        return None

@@ -1,0 +1,67 @@
+"""The room with which a run begins, of what some of its examples need in Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from types import CodeType, FunctionType
+from typing import Any
+
+from pcbatch.call.arguments import Arguments
+from pcbatch.contexts import plainly, setting
+from pcbatch.data.capacity import NO_ROOM, START_CAPACITY, START_CHARACTERS, Room, rounded
+from pcbatch.frontend.source.callee import BatchedTest
+from pcbatch.sizing.closed import outside
+from pcbatch.sizing.examples import chosen, examples
+from pcbatch.sizing.watched import Sizes, Watch
+
+EXAMPLES, LINES = 16, 12_000  # at most, of one call
+LEAST = {"inner": 4, "inner_characters": 8}  # room inside of containers
+MORE = 1.25  # as much room as the largest of the examples needs, as others may need more
+
+
+def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
+    """Return the room that examples of a call need, with some to spare; none where that is not known.
+
+    Python runs the function for some examples, if it is closed, so that nothing but its time is to be seen of that.
+
+    Args:
+        fn: the function.
+        batched: tells batched functions, which run as plain ones.
+        call: the call, whose arguments have values.
+    """
+    if sys.gettrace() is not None or (found := outside(fn, batched)) is None or not found.makes:
+        return NO_ROOM
+    given = examples(call, chosen(call, EXAMPLES))
+    if given is None:
+        return NO_ROOM
+    try:
+        with setting(plainly, True):
+            seen = _seen(fn, found.codes, given)
+    finally:
+        found.put_back()
+    needs = {each.name: _spared([getattr(one, each.name) for one in seen]) for each in fields(Sizes)}
+    begun = {"elements": START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
+    more = {name: need for name, need in needs.items() if need > begun.get(name, 0)}
+    return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items()})
+
+
+def _seen(fn: FunctionType, codes: set[CodeType], given: Iterable[dict[str, Any]]) -> list[Sizes]:
+    """Run examples while there are lines left, half of which one may have."""
+    seen, left = [], LINES
+    for arguments in given:
+        watch = Watch(codes, lines := min(left, LINES // 2))
+        watch.run(fn, arguments)
+        seen.append(watch.sizes)
+        left -= lines - watch.lines
+        if left <= 0:
+            break
+    return seen
+
+
+def _spared(sizes: Sequence[int]) -> int:
+    """Return the room for the largest of some sizes, and for a larger one where they differ."""
+    most = max(sizes)
+    alike = len(sizes) > 2 and min(sizes) == most
+    return rounded(most if alike else int(most * MORE) + 1) if most else 0

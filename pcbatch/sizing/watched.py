@@ -1,0 +1,161 @@
+"""Runs of a function by Python that are watched: how many elements its containers have, and characters its texts.
+
+A function that traces the frames of the user's functions (`sys.settrace`) looks at the local variables before each
+line, and now and then into what they hold. The number of lines is limited, so that a run ends, and how far one
+gets does not depend on the clock.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+TABLES = (dict, set, frozenset)
+HOLDERS = (list, deque, *TABLES)
+DEEPER, RARER = 8, 16  # a look into containers follows another after so many lines, and a share of all those so far
+MOST_SEEN = 400  # values of one look
+
+
+class BudgetError(BaseException):
+    """A run has had as many lines as it may have; no exception of the program, so that it does not catch it."""
+
+
+@dataclass
+class Sizes:
+    """The largest sizes that were seen.
+
+    Attributes:
+        elements: of containers that are in no other one.
+        characters: of texts likewise.
+        records: objects of one class that are there together.
+        inner: elements of containers inside of others, or of objects.
+        inner_characters: of texts likewise.
+    """
+
+    elements: int = 0
+    characters: int = 0
+    records: int = 0
+    inner: int = 0
+    inner_characters: int = 0
+
+
+@dataclass
+class Watch:
+    """What is watched while a function runs.
+
+    Attributes:
+        codes: the code of the functions that are watched.
+        lines: how many lines may still run.
+        sizes: what was seen.
+        given: the sizes of the arguments and of what is in them, by identity: they have a room of their own.
+    """
+
+    codes: set[types.CodeType]
+    lines: int
+    sizes: Sizes = field(default_factory=Sizes)
+    given: dict[int, int] = field(default_factory=dict)
+    _yields: Counter[types.FrameType] = field(default_factory=Counter)
+    _count: int = 0
+    _next: int = 0  # the line with the next look into containers
+
+    def run(self, fn: Callable[..., Any], args: dict[str, Any]) -> None:
+        """Run a function for one example, to its end or as far as the lines go."""
+        _note_given(args.values(), self.given)
+        before = sys.gettrace()
+        sys.settrace(self._of_call)
+        try:
+            result = fn(**args)
+            if isinstance(result, types.GeneratorType):
+                result = list(result)
+            self._look_into((result,))
+        except (BudgetError, Exception):  # the exception is that of the lane
+            pass
+        finally:
+            sys.settrace(before)
+
+    def _of_call(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        return self._of_line if frame.f_code in self.codes else None
+
+    def _of_line(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        if event == "line":  # others come while a generator is thrown away, which an exception would not end
+            self.lines -= 1
+            if self.lines < 0:
+                raise BudgetError
+        values, sizes, given = [*frame.f_locals.values()], self.sizes, self.given
+        if event == "return":
+            values.append(arg)
+            if frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_code.co_name != "<genexpr>":
+                self._yields[frame] += 1  # of which a list may be made that no variable holds
+                sizes.elements = max(sizes.elements, self._yields[frame])
+        for value in values:
+            if isinstance(value, HOLDERS):
+                if (size := len(value)) > sizes.elements and given.get(id(value), -1) < size:
+                    sizes.elements = size
+            elif isinstance(value, str) and (size := len(value)) > sizes.characters and id(value) not in given:
+                sizes.characters = size
+        self._count += 1
+        if self._count >= self._next:
+            self._next = self._count + max(DEEPER, self._count // RARER)
+            self._look_into(values)
+        return self._of_line
+
+    def _look_into(self, values: Iterable[Any]) -> None:
+        """Look at values and all that is in them, the nearest first."""
+        sizes, seen, given = self.sizes, set[int](), self.given
+        records = Counter[type]()
+        waiting = deque((value, False) for value in values)
+        while waiting and len(seen) < MOST_SEEN:
+            value, inside = waiting.popleft()
+            kind = type(value)
+            if kind in (int, float, bool, type(None)) or id(value) in seen:
+                continue
+            if kind is str:
+                size = 0 if id(value) in given else len(value)
+                if inside:
+                    sizes.inner_characters = max(sizes.inner_characters, size)
+                else:
+                    sizes.characters = max(sizes.characters, size)
+                continue
+            seen.add(id(value))
+            if kind is tuple:
+                waiting.extend((part, inside) for part in value)
+            elif isinstance(value, HOLDERS):
+                size = len(value) if given.get(id(value), -1) < len(value) else 0
+                if inside:
+                    sizes.inner = max(sizes.inner, size)
+                else:
+                    sizes.elements = max(sizes.elements, size)
+                waiting.extend((part, True) for part in value)
+                if isinstance(value, dict):
+                    waiting.extend((part, True) for part in value.values())
+            elif (fields := _fields(value)) is not None:
+                records[kind] += 1
+                waiting.extend((part, True) for part in fields)
+        sizes.records = max(sizes.records, max(records.values(), default=0))
+
+
+def _note_given(values: Iterable[Any], found: dict[int, int]) -> None:
+    """Note the sizes of containers and texts, and of those in them."""
+    for value in values:
+        if isinstance(value, (str, tuple, *HOLDERS)) and id(value) not in found:
+            found[id(value)] = len(value)
+            if not isinstance(value, str):
+                _note_given(value, found)
+            if isinstance(value, dict):
+                _note_given(value.values(), found)
+
+
+def _fields(value: Any) -> list[Any] | None:
+    """The attributes of an object of a class of the user's; None for other values."""
+    if isinstance(value, type | types.FunctionType | types.GeneratorType | types.ModuleType):
+        return None
+    names = getattr(value, "__dict__", None)
+    if names is not None:
+        return list(names.values())
+    slots = getattr(type(value), "__slots__", ())
+    return [getattr(value, name, None) for name in ([slots] if isinstance(slots, str) else slots)] if slots else None

@@ -1,0 +1,161 @@
+"""The room with which runs begin, after Python has run some examples, and runs that need more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pcbatch
+from pcbatch.data.capacity import NO_ROOM, Room
+from pcbatch.sizing import room as sizing
+from pcbatch.sizing.room import room_of
+from tests.strangers.rows import argument, as_plain, lane_of
+
+
+def rooms(fn: Any, *args: Any) -> Room:
+    programs = pcbatch.batch(fn)._programs
+    return room_of(programs.fn, programs.is_batched, programs.prepare(args, {}))
+
+
+def grown(n: int) -> int:
+    xs = []
+    for k in range(n):
+        xs.append(k)
+    return sum(xs)
+
+
+def table(n: int, m: int) -> int:
+    rows = [[k] * m for k in range(n)]
+    return sum(map(sum, rows))
+
+
+def words(text: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for word in text.split():
+        counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def groups(xs: list[int], m: int) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for x in xs:
+        found.setdefault(x % m, []).append(x)
+    return found
+
+
+def numbers(n: int) -> int:
+    return n * n
+
+
+def endless(n: int) -> int:
+    xs = [n]
+    while n > 0:
+        xs[0] += 1
+    return xs[0]
+
+
+def writes(n: int) -> list[int]:
+    print(n)
+    return [n] * n
+
+
+@pytest.mark.parametrize(
+    ("fn", "args", "room"),
+    [
+        (grown, [[3, 5, 9]], NO_ROOM),  # less than any run begins with
+        (grown, [[3, 50, 9]], Room(elements=64)),
+        (grown, [[60, 60, 60]], Room(elements=64)),
+        (grown, [[60, 60, 50]], Room(elements=128)),
+        (table, [[2, 3, 5], [3, 3, 3]], Room(inner=4)),
+        (table, [[2, 3, 5], [3, 4, 7]], Room(inner=16)),
+        (table, [[2, 3, 5], [20, 20, 20]], Room(inner=32)),
+        (words, [["a cat", "the elephants", ""]], Room(inner_characters=16)),
+        (numbers, [[3, 5]], NO_ROOM),
+        (writes, [[3, 50]], NO_ROOM),
+    ],
+)
+def test_the_room_that_examples_need(fn: Callable[..., Any], args: list[Any], room: Room) -> None:
+    assert rooms(fn, *map(argument, args)) == room
+
+
+def test_the_largest_of_many_examples_is_one_that_runs() -> None:
+    sizes = [2] * 1000
+    sizes[617] = 50
+    assert rooms(grown, argument(sizes)).elements == 64
+
+
+def test_an_example_without_an_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "LINES", 500)
+    assert rooms(endless, argument([1, 2])) == NO_ROOM
+
+
+def lists_in_dicts(n: int, m: int) -> Any:
+    found: dict[int, list[int]] = {}
+    for k in range(n):
+        found.setdefault(k % m, []).append(k)
+    first = found.get(0, [])[:]
+    first.append(-1)
+    found[m] = first + [n]
+    return found, [row[:] for row in found.values()], max(map(len, found.values()))
+
+
+def texts_in_lists(n: int, m: int) -> Any:
+    parts = []
+    for k in range(n):
+        parts.append(str(k) * m)
+    seen = {part: len(part) for part in parts}
+    longest = max(parts, key=len)
+    seen[longest + "!"] = 0
+    return parts, seen, "-".join(parts), longest in seen, (longest + "?") in seen
+
+
+class Node:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.children: list[Node] = []
+        self.counts: dict[str, int] = {}
+
+
+def fields_of_objects(n: int, m: int) -> Any:
+    nodes = [Node("n" * (k % m + 1)) for k in range(n)]
+    for k in range(1, n):
+        nodes[k // m].children.append(nodes[k])
+        above = nodes[k // m]
+        above.counts[nodes[k].name] = above.counts.get(nodes[k].name, 0) + 1
+    return [(node.name, len(node.children), node.counts) for node in nodes]
+
+
+def known_sizes(n: int, m: int) -> Any:
+    rows = [[0] * 40 for _ in range(3)]
+    rows[n % 3][m] = n
+    return rows, ["x" * 30, "y"], [list(range(m)) for _ in range(2)]
+
+
+def dicts_in_dicts(n: int, m: int) -> Any:
+    table: dict[int, dict[int, int]] = {}
+    for k in range(n):
+        table.setdefault(k % 2, {})[k % m] = k
+    return table
+
+
+def sorted_groups(n: int, m: int) -> Any:
+    groups: dict[str, list[tuple[str, int]]] = {}
+    for k in range(n):
+        name = "abcdefgh"[k % 3 : k % 3 + 1 + k % m]
+        groups.setdefault(name, []).append((name + str(k), k))
+    return {name: sorted(group, reverse=True)[:m] for name, group in sorted(groups.items())}
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize(
+    "fn", [lists_in_dicts, texts_in_lists, fields_of_objects, known_sizes, dicts_in_dicts, sorted_groups]
+)
+def test_later_calls_that_need_more(fn: Callable[..., Any]) -> None:
+    """The first call has short lists and texts, later ones of the same program longer ones."""
+    batched = pcbatch.batch(fn)
+    for example in ([(3, 2), (2, 1), (4, 2)], [(24, 2), (5, 1), (7, 3)], [(36, 11), (40, 4), (2, 2)]):
+        result = batched(*map(argument, zip(*example, strict=True)))
+        for lane, given in enumerate(example):
+            assert as_plain(lane_of(result, lane)) == as_plain(fn(*given)), given
