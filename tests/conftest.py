@@ -38,6 +38,7 @@ import pytest
 
 from pcbatch.api import programs
 from pcbatch.compiler.program import Program
+from pcbatch.data.capacity import NO_ROOM
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import PcbatchError
 from tests.shares import in_share
@@ -146,6 +147,13 @@ def lanes_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Let the lanes of plain calls run together in tests marked `together`: those of trips, visits and programs."""
     if request.node.get_closest_marker("together"):
         monkeypatch.setattr(programs, "_with_choice", lambda call, *_: replace(call, alone=False))
+
+
+@pytest.fixture(autouse=True)
+def runs_without_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs begin with the room that they have where no example tells more, in tests marked `unsized`."""
+    if request.node.get_closest_marker("unsized"):
+        monkeypatch.setattr(programs, "room_of", lambda *_: NO_ROOM)
 
 
 @pytest.fixture(autouse=True)

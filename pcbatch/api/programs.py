@@ -242,12 +242,12 @@ class Programs:
         # Reloading tools put new code into old functions, and settings of JAX change what its types are.
         signature = (call.key, settings(), self.fn.__code__, varying, rounds)
         with self.compiling:
+            call = _with_choice(call, self.options, call.key in self.refused)
             if room is None:
                 needed = self.rooms.get(signature[:-1], NO_ROOM)  # whatever the options: none changes what is needed
                 seen = self._seen(call, signature[:-1], needed, repeats)
                 room = _first_room(call, needed.joined(seen), self.options.max_length, repeats)
-            key, call = (*signature, room), _with_choice(call, self.options, call.key in self.refused)
-            chooses = call.alone and not call.staged
+            key, chooses = (*signature, room), call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
             def place(widths: Widths) -> Any:  # the number of lanes may be a symbol, where there are no widths

@@ -103,7 +103,7 @@ def _has_nested(program: Program) -> bool:
 
 def may_grow(program: Program) -> bool:
     """Return whether containers of a program may get more room, as far as options tell."""
-    return program.may_be_full and min(program.room.parts) < limit_of(program.options)
+    return program.may_be_full and min(filter(None, program.room.parts)) < limit_of(program.options)
 
 
 def lanes_full(program: Program, raw: RawResult) -> Room:

@@ -224,7 +224,7 @@ def no_path(given: str, reason: str) -> StateError:
 
 # Headers of checkpoints: what identifies a run, and the check that a program may continue it.
 
-ROOM = ("capacity", "characters", "records")  # the keys of the room of containers
+ROOM = ("capacity", "characters", "records", "inner", "inner_characters")  # the keys of the room of containers
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
 
@@ -253,7 +253,7 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
     room = Room(*(found.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True)))
-    known = all(isinstance(n, int) and 0 < n <= limit_of(compiled.options) for n in room.parts)
+    known = all(isinstance(n, int) and 0 <= n <= limit_of(compiled.options) for n in room.parts) and room.elements > 0
     return compiled.recompile.with_room(room) if compiled.may_be_full and known and room != compiled.room else compiled
 
 

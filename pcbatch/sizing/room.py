@@ -16,9 +16,10 @@ from pcbatch.sizing.closed import outside
 from pcbatch.sizing.examples import chosen, examples
 from pcbatch.sizing.watched import Sizes, Watch
 
-EXAMPLES, LINES = 16, 12_000  # at most, of one call
+EXAMPLES, LINES = 32, 24_000  # at most, of one call
+FEW, BOUND = 3, 4  # no other one is taken to need more, if some, one out of so many, need as much as the largest
 LEAST = {"inner": 4, "inner_characters": 8}  # room inside of containers
-MORE = 1.25  # as much room as the largest of the examples needs, as others may need more
+MORE = Sizes(1.25, 1.5, 1.5, 1.25, 1.5)  # times what the largest of the examples needs, as others may need more
 
 
 def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
@@ -41,8 +42,9 @@ def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
             seen = _seen(fn, found.codes, given)
     finally:
         found.put_back()
-    needs = {each.name: _spared([getattr(one, each.name) for one in seen]) for each in fields(Sizes)}
-    begun = {"elements": START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
+    names = [each.name for each in fields(Sizes)]
+    needs = {name: _spared([getattr(one, name) for one in seen], getattr(MORE, name)) for name in names}
+    begun = {"elements": 0 if call.alone else START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
     more = {name: need for name, need in needs.items() if need > begun.get(name, 0)}
     return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items()})
 
@@ -60,8 +62,8 @@ def _seen(fn: FunctionType, codes: set[CodeType], given: Iterable[dict[str, Any]
     return seen
 
 
-def _spared(sizes: Sequence[int]) -> int:
-    """Return the room for the largest of some sizes, and for a larger one where they differ."""
+def _spared(sizes: Sequence[float], more: float) -> int:
+    """Return the room for the largest of some sizes, and for so many times as much where few need as much."""
     most = max(sizes)
-    alike = len(sizes) > 2 and min(sizes) == most
-    return rounded(most if alike else int(most * MORE) + 1) if most else 0
+    is_bound = sum(size == most for size in sizes) >= max(FEW, len(sizes) // BOUND)
+    return rounded(int(most if is_bound else most * more + 1)) if most else 0

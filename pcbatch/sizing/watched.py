@@ -18,7 +18,9 @@ from typing import Any
 TABLES = (dict, set, frozenset)
 HOLDERS = (list, deque, *TABLES)
 DEEPER, RARER = 8, 16  # a look into containers follows another after so many lines, and a share of all those so far
+FIRST = 2  # times that a function returns with a look
 MOST_SEEN = 400  # values of one look
+MOST_GONE = 8  # objects that were made, for each that is still there in one look
 
 
 class BudgetError(BaseException):
@@ -32,16 +34,16 @@ class Sizes:
     Attributes:
         elements: of containers that are in no other one.
         characters: of texts likewise.
-        records: objects of one class that are there together.
+        records: objects of one class that were made, as far as others of it are still there.
         inner: elements of containers inside of others, or of objects.
         inner_characters: of texts likewise.
     """
 
-    elements: int = 0
-    characters: int = 0
-    records: int = 0
-    inner: int = 0
-    inner_characters: int = 0
+    elements: float = 0
+    characters: float = 0
+    records: float = 0
+    inner: float = 0
+    inner_characters: float = 0
 
 
 @dataclass
@@ -60,6 +62,8 @@ class Watch:
     sizes: Sizes = field(default_factory=Sizes)
     given: dict[int, int] = field(default_factory=dict)
     _yields: Counter[types.FrameType] = field(default_factory=Counter)
+    _made: Counter[type] = field(default_factory=Counter)
+    _returns: Counter[types.CodeType] = field(default_factory=Counter)
     _count: int = 0
     _next: int = 0  # the line with the next look into containers
 
@@ -89,9 +93,15 @@ class Watch:
         values, sizes, given = [*frame.f_locals.values()], self.sizes, self.given
         if event == "return":
             values.append(arg)
-            if frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_code.co_name != "<genexpr>":
+            code = frame.f_code
+            if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
                 self._yields[frame] += 1  # of which a list may be made that no variable holds
                 sizes.elements = max(sizes.elements, self._yields[frame])
+            elif code.co_name == "__init__":
+                self._made[type(values[0])] += 1
+            self._returns[code] += 1
+            if self._returns[code] <= FIRST:
+                self._next = 0
         for value in values:
             if isinstance(value, HOLDERS):
                 if (size := len(value)) > sizes.elements and given.get(id(value), -1) < size:
@@ -136,7 +146,8 @@ class Watch:
             elif (fields := _fields(value)) is not None:
                 records[kind] += 1
                 waiting.extend((part, True) for part in fields)
-        sizes.records = max(sizes.records, max(records.values(), default=0))
+        made = (max(n, min(self._made[cls], MOST_GONE * n)) for cls, n in records.items())
+        sizes.records = max(sizes.records, max(made, default=0))
 
 
 def _note_given(values: Iterable[Any], found: dict[int, int]) -> None:

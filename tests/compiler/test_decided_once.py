@@ -27,6 +27,7 @@ def small_ones(n):
 
 
 @pytest.mark.together
+@pytest.mark.unsized
 def test_a_larger_room_starts_no_compilation_again(monkeypatch: pytest.MonkeyPatch) -> None:
     rooms: list[int] = []
     compiled = frontend.compile_functions

@@ -8,6 +8,8 @@ import pytest
 
 import pcbatch
 
+pytestmark = pytest.mark.unsized
+
 
 @pcbatch.batch
 def flat(n):

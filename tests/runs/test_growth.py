@@ -16,7 +16,7 @@ from pcbatch.data.checks import require_room
 from pcbatch.runtime.vm.prints import Journal
 from tests.oracles.plans import replanned
 
-pytestmark = pytest.mark.share(3)
+pytestmark = [pytest.mark.share(3), pytest.mark.unsized]
 
 FULL = int(Status.LIST_FULL)
 NUMBERS = jnp.array([3, 40, 0, 70])

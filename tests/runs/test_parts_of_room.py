@@ -15,7 +15,7 @@ from pcbatch.data.capacity import START_CHARACTERS, FullError, Room, capacity, c
 from pcbatch.data.checks import require_characters
 from tests.oracles.plans import replanned
 
-pytestmark = pytest.mark.promotion("standard")
+pytestmark = [pytest.mark.promotion("standard"), pytest.mark.unsized]
 
 
 @pcbatch.batch

@@ -68,6 +68,7 @@ def writes(n: int) -> list[int]:
         (grown, [[3, 50, 9]], Room(elements=64)),
         (grown, [[60, 60, 60]], Room(elements=64)),
         (grown, [[60, 60, 50]], Room(elements=128)),
+        (grown, [[60, 50, 60, 60, 20]], Room(elements=64)),
         (table, [[2, 3, 5], [3, 3, 3]], Room(inner=4)),
         (table, [[2, 3, 5], [3, 4, 7]], Room(inner=16)),
         (table, [[2, 3, 5], [20, 20, 20]], Room(inner=32)),
