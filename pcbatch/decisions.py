@@ -93,7 +93,6 @@ class Decisions:
         ordered: the order of a set is asked for, so that sets which are made of sets are made in the order of these.
         displays: what tuples displays make is noted.
         tuples: the classes of the tuples of displays that are records of a lane, by the places of the displays.
-        nested: containers are in others, so that those of lanes one after the other begin with no more room.
     """
 
     helpers: Mapping[CodeKey, Reason] = field(default_factory=dict)
@@ -118,7 +117,6 @@ class Decisions:
     ordered: bool = False
     displays: bool = False
     tuples: Mapping[str, Any] = field(default_factory=dict)
-    nested: bool = False
 
     def __or__(self, more: Decisions) -> Decisions:
         return Decisions(*(getattr(self, part.name) | getattr(more, part.name) for part in fields(self)))

@@ -71,8 +71,7 @@ class Programs:
     cache: dict[Any, Program] = field(default_factory=dict)
     methods: dict[str, Programs] = field(default_factory=dict)  # by what the object is to the program
     compiling: RLock = field(default_factory=RLock)  # a second thread waits for the first
-    rooms: dict[Any, Room] = field(default_factory=dict)  # of containers, that runs of a signature have needed
-    sizes: dict[Any, Room] = field(default_factory=dict)  # that examples of the first call of a signature have needed
+    rooms: dict[Any, Room] = field(default_factory=dict)  # of containers, that examples and runs of a signature needed
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copied: dict[Any, frozenset[int]] = field(default_factory=dict)  # tables that programs change, by signature
     alone: dict[Any, Widths] = field(default_factory=dict)  # how many lanes run one after the other, by signature
@@ -107,7 +106,7 @@ class Programs:
                 self.methods[kind] = self.with_options(**_method_options(self.fn, self.options, kind))
             m = self.methods[kind]
         # Not by `dataclasses.replace`, which is slower: every call of a method comes by here.
-        kept = m.cache, m.methods, m.compiling, m.rooms, m.sizes, m.repeated, m.copied, m.alone, m.refused, m.recent
+        kept = m.cache, m.methods, m.compiling, m.rooms, m.repeated, m.copied, m.alone, m.refused, m.recent
         return Programs(m.fn, m.options, m.is_batched, (instance,), *kept)
 
     def pop_devices(self, kwargs: dict[str, Any]) -> Devices:
@@ -244,9 +243,11 @@ class Programs:
         with self.compiling:
             call = _with_choice(call, self.options, call.key in self.refused)
             if room is None:
-                needed = self.rooms.get(signature[:-1], NO_ROOM)  # whatever the options: none changes what is needed
-                seen = self._seen(call, signature[:-1], needed, repeats)
-                room = _first_room(call, needed.joined(seen), self.options.max_length, repeats)
+                needed = self.rooms.get(signature[:-1])  # whatever the options: none changes what is needed
+                told = self.options.max_length is not None or self.fixed or is_tracing(call.arrays)
+                if needed is None and repeats and not told:
+                    needed = self.rooms[signature[:-1]] = room_of(self.fn, self.is_batched, call)
+                room = _first_room(call, needed or NO_ROOM, self.options.max_length, repeats)
             key, chooses = (*signature, room), call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
@@ -264,13 +265,6 @@ class Programs:
                 if not program.captures:  # captured values belong to one trace of the user's
                     self.cache[place(widths)] = program
             return replace(program, alone=widths) if chooses and program.alone is None else program
-
-    def _seen(self, call: Arguments, signature: Any, needed: Room, repeats: bool) -> Room:
-        """The room that examples of a first call need in Python, where containers have no other room to begin with."""
-        told = is_tracing(call.arrays) or not repeats or self.options.max_length is not None or self.fixed or needed
-        if signature not in self.sizes and not told:
-            self.sizes[signature] = room_of(self.fn, self.is_batched, call)
-        return self.sizes.get(signature, NO_ROOM)
 
     def run(
         self, program: Program, call: Arguments, run: Callable[[Program], tuple[Program, RawResult]]

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from types import FunctionType
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.compiler.block_infos import block_infos, cfg_block_infos
 from pcbatch.compiler.fork import Forked, forked
-from pcbatch.compiler.growth import limit_of
 from pcbatch.compiler.pipeline import Stages, compile_stages
 from pcbatch.compiler.program import Program, Recompile
 from pcbatch.compiler.result_axes import OutAxes
 from pcbatch.compiler.schedules import lane_schedule, order_for
 from pcbatch.compiler.typed_program import Typed, typed_program
-from pcbatch.data.capacity import ALONE_CAPACITY, LEAST_CAPACITY, NestedError, capacity, of_lanes_alone
 from pcbatch.data.checks import NumberRules
 from pcbatch.data.checks import using as using_rules
-from pcbatch.decisions import Decisions
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.ir.analysis.callgraph import static_depth
 from pcbatch.ir.ops import CAPACITY, Fail
@@ -49,15 +45,11 @@ def compile_signature(
     """
     numbers = options.numbers if isinstance(options.numbers, Numbers) else NUMBERS[options.numbers]
     with using_rules(NumberRules(numbers.overflow, numbers.math_errors)):
-        typing = partial(typed_program, fn, is_batched, given.types, given.shared)
-        decided = recompile.decisions
-        if not given.alone or given.staged:
-            typed = typing(decided)
-            recompile = replace(recompile, decisions=typed.decisions)
-            return _program(fn, _stages(typed, options, recompile, rounds), options, given, recompile)
-        typed, has_more_room = _typed_for_one_lane(typing, decided, options)
+        typed = typed_program(fn, is_batched, given.types, given.shared, recompile.decisions)
         recompile = replace(recompile, decisions=typed.decisions)
         stages = _stages(typed, options, recompile, rounds)
+        if not given.alone or given.staged:
+            return _program(fn, stages, options, given, recompile)
         alone = _program(
             fn, stages, replace(options, plan=replace(options.plan, emitter="scalar", fork="never")), given, recompile
         )
@@ -65,8 +57,6 @@ def compile_signature(
         if given.lanes in widths:
             alone = _with_recursion_unrolled(fn, typed, alone, given, recompile, rounds)
             return replace(alone, alone=widths)
-        if has_more_room and alone.may_be_full:
-            stages, fork = _stages(typing(typed.decisions), options, recompile, rounds), None
         return replace(_program(fn, stages, options, given, recompile, fork), alone=widths)
 
 
@@ -94,30 +84,6 @@ def _widths(
         return widths, None
     fork = forked(fn.__name__, stages, options, given.shared)
     return beside(widths, costs, fork.tasks is not None), fork
-
-
-def _typed_for_one_lane(
-    typing: Callable[[Decisions], Typed], decided: Decisions, options: Options
-) -> tuple[Typed, bool]:
-    """Return the typed program for lanes one after the other, and whether its containers have more room than those of
-    lanes together: not if they are nested, or if lanes have already needed as much."""
-    if decided.nested or capacity() >= min(ALONE_CAPACITY, limit_of(options)):
-        return typing(decided), False  # texts, of which one may be in each place of a large table, stay short
-    try:
-        with of_lanes_alone(limit_of(options)):
-            typed = typing(decided)
-            if not _has_much_room(typed):
-                return typed, True
-            decided = typed.decisions
-    except NestedError as nested:
-        decided = nested.decided
-    return typing(decided | Decisions(nested=True)), False
-
-
-def _has_much_room(typed: Typed) -> bool:
-    """Whether containers in others have the room of lanes one after the other, however they have come there."""
-    shapes = {type_.shape for function in typed.cfg.functions for type_ in function.types.values() if type_ is not None}
-    return any(ALONE_CAPACITY in shape and sum(n >= LEAST_CAPACITY for n in shape) > 1 for shape in shapes)
 
 
 def _stages(typed: Typed, options: Options, recompile: Recompile, rounds: int | None) -> Stages:

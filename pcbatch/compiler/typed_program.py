@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pcbatch import frontend
 from pcbatch.compiler.wants import explained, look, records
-from pcbatch.data.capacity import RoomError
+from pcbatch.data.capacity import FullError
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
@@ -179,8 +179,8 @@ def _settled(
                     wants = _otherwise(helpers, _clearer(plain, first or restart.error))
                     plain, first = (first or restart.error, None) if wants.functions else (plain, first)
                 decisions |= wants
-            except RoomError as room:
-                room.decided = decisions
+            except FullError as full:
+                full.decided = decisions
                 raise
             except CompileError as error:
                 error = first or explained(error, helpers)

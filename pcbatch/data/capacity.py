@@ -10,8 +10,8 @@ these, so they may begin with the room of the lists among the arguments; what ge
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,7 +21,6 @@ from pcbatch.contexts import setting
 
 START_CAPACITY = 32  # first guess, a power of two
 START_CHARACTERS = 128  # that of texts, which sentences with a few numbers fill
-ALONE_CAPACITY = 64  # that of lanes one after the other, which take the time of what lists hold
 LEAST_CAPACITY = 8  # that of lists which are made of others, where the lists of the arguments are short
 LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
@@ -79,34 +78,21 @@ Capacities = tuple[int, int, int, int, int, int]
 
 _START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY, 0, 0)
 _capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
-_alone: ContextVar[bool] = ContextVar("pcbatch_room_of_lanes_alone", default=False)
 
 
-class RoomError(BaseException):  # no error of the program, and no `except Exception` may take it for one
-    """Compiling starts again with other room; `decided` are the decisions that it had made so far."""
+class FullError(BaseException):  # no error of the program, and no `except Exception` may take it for one
+    """A container is known, while compiling, to need more room than it has: compiling starts again with more.
+
+    Attributes:
+        needed: the room that it needs.
+        decided: the decisions that had been made so far.
+    """
 
     decided: Any = None
-
-
-class FullError(RoomError):
-    """A container is known, while compiling, to need more room than it has."""
 
     def __init__(self, needed: Room) -> None:
         super().__init__(f"a container needs {needed}")
         self.needed = needed
-
-
-class NestedError(RoomError):
-    """A container in others has the room of one in lanes one after the other, all of which is moved with the others."""
-
-
-def check_nested(*rooms: int | None) -> None:
-    """Raise NestedError if containers of these rooms, one inside of the other, are to have less.
-
-    Without another around it a container has any room.
-    """
-    if len(rooms) > 1 and _alone.get() and ALONE_CAPACITY in rooms:
-        raise NestedError
 
 
 def capacity(grows: bool = True) -> int:
@@ -152,19 +138,6 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     longest, heap = (part or elements for part in (room.characters, room.records))
     around = max(elements, start), max(longest, text), max(heap, start)
     return setting(_capacity, (elements, *around, room.inner, room.inner_characters))
-
-
-@contextmanager
-def of_lanes_alone(limit: int) -> Iterator[None]:
-    """Give containers that grow more room within the context, up to `limit`, for lanes that run one after the other.
-
-    One that is inside of another is moved with it, all its room: NestedError is raised there.
-    """
-    elements, grown, *others, here, letters = _capacity.get()
-    larger, longer, heap = (max(room, min(ALONE_CAPACITY, limit)) for room in (grown, *others))
-    alone = setting(_alone, grown < larger == ALONE_CAPACITY)
-    with setting(_capacity, (elements, larger, longer, heap, here, letters)), alone:
-        yield
 
 
 def made_of_others() -> AbstractContextManager[None]:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.aliasing import note_copy
-from pcbatch.data.capacity import capacity, check_nested
-from pcbatch.data.checks import going_on
+from pcbatch.data.capacity import capacity, inner
+from pcbatch.data.checks import going_on, require_room
 from pcbatch.data.columns import Shape, leaf_at, padded, put, room
 from pcbatch.data.container import class_of
 from pcbatch.data.elements import as_element, blank, join_origins, kept, stacked, unify
@@ -68,13 +68,23 @@ class Rows(Stored):
     def blanked(self, lead: Shape, new: Shape) -> Value:
         """Return empty lists of this type with another lead."""
         size = room(self.columns, len(lead))
-        check_nested(*new, size)
         inner = self.columns if size is None else blank(self.columns, (*lead, size), (*new, size))
         return self.with_data(inner, self.no_state(lead, new), self.origins)
 
     def no_state(self, lead: Shape, new: Shape) -> Value:
         """Return the state of empty lists."""
         return jnp.zeros(new, np.int32) if new else 0
+
+    def _start(self) -> int:
+        """The number of elements that a container that gets its first one has room for."""
+        return (self.lead and inner()) or capacity()
+
+    def _require_room(self, needed: Index, most: int) -> None:
+        require_room(needed, most, bool(self.lead and inner()))
+
+    def cut(self) -> Value:
+        """Return the container with the room of one inside of another."""
+        return self.first_rows(inner(), require_room)
 
     def first_rows(self, most: int, require: Callable[[Index, int, bool], None]) -> Value:
         """Return the list with room for `most` elements, 0 for as many as it has; a lane with more of them stops."""

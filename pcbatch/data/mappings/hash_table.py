@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.by_width import by_width
-from pcbatch.data.capacity import check_nested, rounded
+from pcbatch.data.capacity import rounded
 from pcbatch.data.checks import collecting, going_on, making, require_room
 from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
 from pcbatch.data.conditional_stores import put_where
@@ -114,7 +114,6 @@ class HashTable:
     def empty(cls, key: Value, value: Value, capacity: int) -> HashTable:
         """Return a table without entries for keys and values like these."""
         key, shape = lane_keys.plain(key), (buckets_for(capacity), WIDTH)
-        check_nested(capacity, *[0] * any(map(jnp.ndim, jax.tree.leaves(key))))  # of keys that are texts
         zero = jnp.int32(0)
         stamps = jnp.full(shape, FREE, jnp.int32)
         return cls(blank(key, (), shape), blank(as_element(value), (), shape), stamps, zero, zero, capacity)
@@ -324,7 +323,6 @@ class HashTable:
     def blanked(self, lead: Shape, new: Shape) -> HashTable:
         """Return empty tables of this type with another lead."""
         shape = self.stamps.shape[-2:]
-        check_nested(*new, self.capacity)
         keys, values = (blank(part, (*lead, *shape), (*new, *shape)) for part in (self.keys, self.values))
         zeros = jnp.zeros(new, np.int32)
         return HashTable(keys, values, jnp.full((*new, *shape), FREE, jnp.int32), zeros, zeros, self.capacity)

@@ -18,7 +18,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.capacity import check_nested, inner, made_of_others, records, rounded
+from pcbatch.data.capacity import made_of_others, records, rounded
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, require, require_records, require_room
 from pcbatch.data.columns import Unset, padded, put, room, taken
@@ -80,29 +80,16 @@ class LaneList(LaneSequence):
 
     # Room.
 
-    def cut(self) -> Value:
-        """Return the list with the room of one inside of another container."""
-        return self.first_rows(inner(), require_room)
-
-    def _start(self) -> int:
-        """The number of elements that a list that gets its first one has room for."""
-        return (self.lead and inner()) or start_capacity()
-
     def _reserve(self, size: int) -> None:
         """Give the list room for so many elements at least."""
         if (here := room(self.node._columns, len(self.lead))) is not None and here < size:
-            check_nested(*self.lead, size, *[0] * lists_in(self.node._columns))
             self.node._columns = padded(self.node._columns, len(self.lead), size)
 
     def _make_room(self, needed: Index, start: int = 0) -> None:
         """Give the list room for `needed` elements, or let the lane stop; `start`: in the heap, room for records."""
         self._reserve(max(start or self._start(), rounded(needed) if isinstance(needed, int) else 0))
-        if room(self.node._columns, 0) is None:
-            return
-        if start:
-            require_records(needed, self.capacity)
-        else:
-            require_room(needed, self.capacity, bool(self.lead and inner()))
+        if room(self.node._columns, 0) is not None:
+            (require_records if start else self._require_room)(needed, self.capacity)
 
     def _fit(self, element: Value, start: int = 0) -> Value:
         """Give the columns a type that covers an element; return the element with that type."""
