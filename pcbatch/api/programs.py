@@ -243,11 +243,10 @@ class Programs:
         with self.compiling:
             call = _with_choice(call, self.options, call.key in self.refused)
             if room is None:
-                needed = self.rooms.get(signature[:-1])  # whatever the options: none changes what is needed
-                told = self.options.max_length is not None or self.fixed or is_tracing(call.arrays)
-                if needed is None and repeats and not told:
-                    needed = self.rooms[signature[:-1]] = room_of(self.fn, self.is_batched, call)
-                room = _first_room(call, needed or NO_ROOM, self.options.max_length, repeats)
+                limit, seen = self.options.max_length, signature[:-1]  # no option changes what is needed
+                if seen not in self.rooms and repeats and not (limit or self.fixed or is_tracing(call.arrays)):
+                    self.rooms[seen] = room_of(self.fn, self.is_batched, call)
+                room = _first_room(call, self.rooms.get(seen, NO_ROOM), limit, repeats)
             key, chooses = (*signature, room), call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
