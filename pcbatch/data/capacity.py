@@ -38,6 +38,7 @@ class Room:
         records: of a class of objects made in a lane.
         inner: of a list, dict or set that is inside of another container; 0 in a program: that of any other.
         inner_characters: the same of a text.
+        entries: of a dict or set that is in no other container; 0 in a program: that of a list.
     """
 
     elements: int = 0
@@ -45,10 +46,18 @@ class Room:
     records: int = 0
     inner: int = 0
     inner_characters: int = 0
+    entries: int = 0
 
     def joined(self, other: Room) -> Room:
         """Return the room that has both."""
         return Room(*map(max, self.parts, other.parts))
+
+    def needing(self, needed: Room) -> Room:
+        """Return what is needed of this room: what has no room of its own needs that of others."""
+        elements = max(needed.elements, 0 if self.inner else needed.inner, 0 if self.entries else needed.entries)
+        characters = max(needed.characters, 0 if self.inner_characters else needed.inner_characters)
+        own = (need if has else 0 for has, need in zip(self.parts[3:], needed.parts[3:], strict=True))
+        return Room(elements, characters, needed.records, *own)
 
     def within(self, limit: int) -> Room:
         """Return the room with at most so much of each."""
@@ -56,7 +65,7 @@ class Room:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        return self.elements, self.characters, self.records, self.inner, self.inner_characters
+        return self.elements, self.characters, self.records, self.inner, self.inner_characters, self.entries
 
     def __bool__(self) -> bool:
         return any(self.parts)
@@ -70,13 +79,15 @@ PARTS = (
     ("a class", "objects", "classes"),
     ("a list, dict or set in another container", "elements", "lists in containers"),
     ("a text in a container", "characters", "texts in containers"),
+    ("a dict or set", "entries", "dicts and sets"),
 )
 """The parts of a room, in words: what has it, of what, and several of those that have it."""
 
-Capacities = tuple[int, int, int, int, int, int]
-# Of lists made of others, of what grows, of texts, of the heap; of lists and of texts inside of containers, or 0.
+Capacities = tuple[int, int, int, int, int, int, int]
+# Of lists made of others, of what grows, of texts, of the heap; of lists and of texts inside of containers, or 0; of
+# dicts and sets, or 0.
 
-_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY, 0, 0)
+_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY, 0, 0, 0)
 _capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
 
 
@@ -124,6 +135,11 @@ def inner_characters() -> int:
     return _capacity.get()[5]
 
 
+def entries() -> int:
+    """Return the number of entries that a dict or set has room for, where none is around it."""
+    return _capacity.get()[6] or capacity()
+
+
 def capacities() -> Capacities:
     """Return all that the types of new containers of the program being compiled depend on."""
     return _capacity.get()
@@ -137,12 +153,12 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
     longest, heap = (part or elements for part in (room.characters, room.records))
     around = max(elements, start), max(longest, text), max(heap, start)
-    return setting(_capacity, (elements, *around, room.inner, room.inner_characters))
+    return setting(_capacity, (elements, *around, room.inner, room.inner_characters, room.entries))
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    return using_capacity(Room(capacity(grows=False), characters(), records(), inner(), inner_characters()))
+    return using_capacity(Room(capacity(grows=False), characters(), records(), *_capacity.get()[4:]))
 
 
 def first_capacity(longest: int) -> int:
@@ -175,11 +191,12 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     The arguments are those of `next_capacities`, and whether there are containers in others; what is `needed` is 0
     where there was room.
     """
-    inside = NESTED_FACTORS, NESTED_FACTORS
+    inside = NESTED_FACTORS, NESTED_FACTORS, FACTORS
     factors = (NESTED_FACTORS, FACTORS, FACTORS, *inside) if nested else (FACTORS, FACTORS, HEAP_FACTORS, *inside)
+    starts = (*[START_CAPACITY] * 3, *room.parts[3:])
     choices = [
-        next_capacities(has, needs, limit, grows, has if part > 2 else START_CAPACITY) if needs else (has,)
-        for part, (has, needs, grows) in enumerate(zip(room.parts, needed.parts, factors, strict=True))
+        next_capacities(has, needs, limit, grows, start) if needs else (has,)
+        for has, needs, grows, start in zip(room.parts, room.needing(needed).parts, factors, starts, strict=True)
     ]
     if not all(choices):
         return ()

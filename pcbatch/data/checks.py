@@ -28,9 +28,9 @@ from pcbatch.data.capacity import FullError, Room
 from pcbatch.data.values import Flag, Index, Value
 
 CAPACITY, CHARACTERS, RECORDS, LIMIT = "capacity", "characters", "records", "limit"
-INNER, INNER_CHARACTERS = "inner", "inner_characters"
-OF_ROOM = (CAPACITY, CHARACTERS, RECORDS, INNER, INNER_CHARACTERS)
-NO_EXCEPTIONS = (*OF_ROOM, LIMIT)
+INNER, INNER_CHARACTERS, ENTRIES, TABLE = "inner", "inner_characters", "entries", "table"
+OF_ROOM = (CAPACITY, CHARACTERS, RECORDS, INNER, INNER_CHARACTERS, ENTRIES)
+NO_EXCEPTIONS = (*OF_ROOM, TABLE, LIMIT)
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
 Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
 
@@ -121,40 +121,37 @@ def limit(holds: Flag, *message: Value) -> None:
         record(jax.numpy.asarray(holds), LIMIT, message)
 
 
-def require_room(needed: Index, capacity: int, inside: bool = False) -> None:
+def require_room(needed: Index, capacity: int, kind: str = CAPACITY) -> None:
     """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
 
     Args:
         needed: int32[], the number of elements that must fit.
         capacity: the number that fits.
-        inside: whether it is inside of another container, and those have a room of their own.
+        kind: of the container: one that is inside of others (`INNER`), a dict or set that is not (`ENTRIES`), or one
+            of which that is not known (`TABLE`).
 
     Raises:
         FullError: if the number is known to be too large, with which compiling starts again.
     """
-    _require_room(needed, capacity, INNER if inside else CAPACITY)
+    if not isinstance(needed, int):
+        record(needed <= capacity, kind, (needed,))
+    elif needed > capacity:
+        raise FullError(room_of(kind, needed))
 
 
-def require_characters(needed: Index, room: int, inside: bool = False) -> None:
+def require_characters(needed: Index, room: int, kind: str = CHARACTERS) -> None:
     """Let the lane stop where a text has no room for `needed` characters, as `require_room` does for elements."""
-    _require_room(needed, room, INNER_CHARACTERS if inside else CHARACTERS)
+    require_room(needed, room, kind)
 
 
 def require_records(needed: Index, room: int) -> None:
     """Let the lane stop where the heap has no room for `needed` records of a class, as `require_room` does."""
-    _require_room(needed, room, RECORDS)
-
-
-def _require_room(needed: Index, room: int, kind: str) -> None:
-    if not isinstance(needed, int):
-        record(needed <= room, kind, (needed,))
-    elif needed > room:
-        raise FullError(room_of(kind, needed))
+    require_room(needed, room, RECORDS)
 
 
 def room_of(kind: str | None, size: int) -> Room:
     """Return the room of so much of what a check of this kind is about; that of elements where it is not known."""
-    sizes = [size if kind == each else 0 for each in OF_ROOM]
+    sizes = [size if kind == each or (kind == TABLE and each in (INNER, ENTRIES)) else 0 for each in OF_ROOM]
     return Room(*sizes) if any(sizes) else Room(elements=size)
 
 
@@ -164,7 +161,7 @@ def record(holds: Flag, exception: str, message: Sequence[Value], argument: Call
     if checks is not None:
         checks.append(PrimitiveCheck(jax.numpy.logical_not(holds), exception, tuple(message), argument))
     elif not isinstance(holds, jax.core.Tracer):
-        errors = dict.fromkeys(OF_ROOM, "MemoryError") | {LIMIT: "OverflowError"}
+        errors = dict.fromkeys((*OF_ROOM, TABLE), "MemoryError") | {LIMIT: "OverflowError"}
         require(bool(holds), errors.get(exception, exception), *message)
 
 

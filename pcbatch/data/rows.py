@@ -11,7 +11,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import note_copy
 from pcbatch.data.capacity import capacity, inner
-from pcbatch.data.checks import going_on, require_room
+from pcbatch.data.checks import CAPACITY, INNER, going_on, require_room
 from pcbatch.data.columns import Shape, leaf_at, padded, put, room
 from pcbatch.data.container import class_of
 from pcbatch.data.elements import as_element, blank, join_origins, kept, stacked, unify
@@ -80,19 +80,19 @@ class Rows(Stored):
         return (self.lead and inner()) or capacity()
 
     def _require_room(self, needed: Index, most: int) -> None:
-        require_room(needed, most, bool(self.lead and inner()))
+        require_room(needed, most, INNER if self.lead else CAPACITY)
 
     def cut(self) -> Value:
         """Return the container with the room of one inside of another."""
-        return self.first_rows(inner(), require_room)
+        return self.first_rows(inner(), INNER)
 
-    def first_rows(self, most: int, require: Callable[[Index, int, bool], None]) -> Value:
+    def first_rows(self, most: int, kind: str) -> Value:
         """Return the list with room for `most` elements, 0 for as many as it has; a lane with more of them stops."""
         size, n = room(self.columns, 0), self.length
         most = max(most, n) if isinstance(n, int) else most
         if not most or size is None or size <= most:
             return self
-        require(n, most, True)
+        require_room(n, most, kind)
         return self.with_data(jax.tree.map(lambda leaf: leaf[:most], self.columns), n, self.origins)
 
     def straight(self) -> Value:

@@ -170,7 +170,8 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
     """The diagnostics of lanes of which something was full, one for each part of the room."""
     fails = {lane: report.locate(lane).fail for lane in lanes}
-    rooms = {lane: room_of(None if fail is None else fail.name, 1) for lane, fail in fails.items()}
+    kinds = {lane: None if fail is None else fail.name for lane, fail in fails.items()}
+    rooms = {lane: report.room.needing(room_of(kind, 1)) for lane, kind in kinds.items()}
     for part, words in enumerate(PARTS):
         if some := [lane for lane in lanes if rooms[lane].parts[part]]:
             yield _container_full(report, some, report.room.parts[part], words)

@@ -224,7 +224,7 @@ def no_path(given: str, reason: str) -> StateError:
 
 # Headers of checkpoints: what identifies a run, and the check that a program may continue it.
 
-ROOM = ("capacity", "characters", "records", "inner", "inner_characters")  # the keys of the room of containers
+ROOM = ("capacity", "characters", "records", "inner", "inner_characters", "entries")  # keys of the room
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
 

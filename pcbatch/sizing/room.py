@@ -18,8 +18,8 @@ from pcbatch.sizing.watched import Sizes, Watch
 
 EXAMPLES, LINES = 32, 24_000  # at most, of one call
 FEW, BOUND = 3, 4  # no other one is taken to need more, if some, one out of so many, need as much as the largest
-LEAST = {"inner": 4, "inner_characters": 8}  # room inside of containers
-MORE = Sizes(1.25, 1.5, 1.5, 1.25, 1.5)  # times what the largest of the examples needs, as others may need more
+LEAST = {"inner": 4, "inner_characters": 8, "entries": 8}
+MORE = Sizes(1.25, 1.5, 1.5, 1.25, 1.5, 1.25)  # times what the largest of the examples needs, as others may need more
 
 
 def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:

@@ -17,7 +17,9 @@ from typing import Any
 
 TABLES = (dict, set, frozenset)
 HOLDERS = (list, deque, *TABLES)
+SIZED = (str, *HOLDERS)
 DEEPER, RARER = 8, 16  # a look into containers follows another after so many lines, and a share of all those so far
+NOWHERE, IN_OBJECT, IN_CONTAINER = range(3)  # what is around a value; an object may be one of no table in lanes
 FIRST = 2  # times that a function returns with a look
 MOST_SEEN = 400  # values of one look
 MOST_GONE = 8  # objects that were made, for each that is still there in one look
@@ -32,11 +34,12 @@ class Sizes:
     """The largest sizes that were seen.
 
     Attributes:
-        elements: of containers that are in no other one.
+        elements: of lists that are in no other container.
         characters: of texts likewise.
         records: objects of one class that were made, as far as others of it are still there.
         inner: elements of containers inside of others, or of objects.
         inner_characters: of texts likewise.
+        entries: of dicts and sets that are in no other container.
     """
 
     elements: float = 0
@@ -44,6 +47,17 @@ class Sizes:
     records: float = 0
     inner: float = 0
     inner_characters: float = 0
+    entries: float = 0
+
+    def note(self, value: Any, size: int, around: int) -> None:
+        """Note the size of a container or a text; see `NOWHERE`."""
+        text, table = isinstance(value, str), isinstance(value, TABLES)
+        if around < IN_CONTAINER:
+            name = "characters" if text else "entries" if table else "elements"
+            setattr(self, name, max(getattr(self, name), size))
+        if around:
+            name = "inner_characters" if text else "inner"
+            setattr(self, name, max(getattr(self, name), size))
 
 
 @dataclass
@@ -96,18 +110,15 @@ class Watch:
             code = frame.f_code
             if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
                 self._yields[frame] += 1  # of which a list may be made that no variable holds
-                sizes.elements = max(sizes.elements, self._yields[frame])
+                sizes.note([], self._yields[frame], NOWHERE)
             elif code.co_name == "__init__":
                 self._made[type(values[0])] += 1
             self._returns[code] += 1
             if self._returns[code] <= FIRST:
                 self._next = 0
         for value in values:
-            if isinstance(value, HOLDERS):
-                if (size := len(value)) > sizes.elements and given.get(id(value), -1) < size:
-                    sizes.elements = size
-            elif isinstance(value, str) and (size := len(value)) > sizes.characters and id(value) not in given:
-                sizes.characters = size
+            if isinstance(value, SIZED) and given.get(id(value), -1) < (size := len(value)):
+                sizes.note(value, size, NOWHERE)
         self._count += 1
         if self._count >= self._next:
             self._next = self._count + max(DEEPER, self._count // RARER)
@@ -118,34 +129,26 @@ class Watch:
         """Look at values and all that is in them, the nearest first."""
         sizes, seen, given = self.sizes, set[int](), self.given
         records = Counter[type]()
-        waiting = deque((value, False) for value in values)
+        waiting = deque((value, NOWHERE) for value in values)
         while waiting and len(seen) < MOST_SEEN:
-            value, inside = waiting.popleft()
+            value, around = waiting.popleft()
             kind = type(value)
             if kind in (int, float, bool, type(None)) or id(value) in seen:
                 continue
-            if kind is str:
-                size = 0 if id(value) in given else len(value)
-                if inside:
-                    sizes.inner_characters = max(sizes.inner_characters, size)
-                else:
-                    sizes.characters = max(sizes.characters, size)
+            if isinstance(value, SIZED) and given.get(id(value), -1) < len(value):
+                sizes.note(value, len(value), around)
+            if isinstance(value, str):
                 continue
             seen.add(id(value))
-            if kind is tuple:
-                waiting.extend((part, inside) for part in value)
+            if isinstance(value, tuple):
+                waiting.extend((part, around) for part in value)
             elif isinstance(value, HOLDERS):
-                size = len(value) if given.get(id(value), -1) < len(value) else 0
-                if inside:
-                    sizes.inner = max(sizes.inner, size)
-                else:
-                    sizes.elements = max(sizes.elements, size)
-                waiting.extend((part, True) for part in value)
+                waiting.extend((part, IN_CONTAINER) for part in value)
                 if isinstance(value, dict):
-                    waiting.extend((part, True) for part in value.values())
+                    waiting.extend((part, IN_CONTAINER) for part in value.values())
             elif (fields := _fields(value)) is not None:
                 records[kind] += 1
-                waiting.extend((part, True) for part in fields)
+                waiting.extend((part, max(around, IN_OBJECT)) for part in fields)
         made = (max(n, min(self._made[cls], MOST_GONE * n)) for cls, n in records.items())
         sizes.records = max(sizes.records, max(made, default=0))
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.capacity import rounded
-from pcbatch.data.checks import collecting, going_on, making, require_room
+from pcbatch.data.checks import TABLE, collecting, going_on, making, require_room
 from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
 from pcbatch.data.conditional_stores import put_where
 from pcbatch.data.elements import as_element, blank, unify
@@ -290,7 +290,7 @@ class HashTable:
                 return made, reduce(jnp.logical_or, [check.failed for check in checks], jnp.bool_(False))
 
             table, full = jax.vmap(again)(one)
-            require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity)
+            require_room(jnp.where(jnp.any(full), capacity + 1, 0), capacity, TABLE)
             return table
         flat_keys, flat_values = in_places((keys, values))
         example: Value = jax.tree.map(lambda leaf: leaf[0], (flat_keys, flat_values))
@@ -383,7 +383,7 @@ def storing_all(table: HashTable, keys: Value, values: Value, where: Flag, ticks
     size = where.shape[0]
     last = jnp.max(jnp.where(where, jnp.arange(size) + 1, 0), initial=0).astype(jnp.int32)
     table, full = jax.lax.fori_loop(0, last, step, (table, jnp.bool_(False)))
-    require_room(jnp.where(full, table.capacity + 1, 0), table.capacity)
+    require_room(jnp.where(full, table.capacity + 1, 0), table.capacity, TABLE)
     return table
 
 

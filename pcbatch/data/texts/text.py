@@ -9,7 +9,7 @@ import numpy as np
 
 from pcbatch.data.capacity import characters as start_characters
 from pcbatch.data.capacity import inner_characters
-from pcbatch.data.checks import limit, require, require_characters
+from pcbatch.data.checks import INNER_CHARACTERS, limit, require, require_characters
 from pcbatch.data.columns import leaf_at, taken
 from pcbatch.data.container import lane_value
 from pcbatch.data.origins import Origin, number
@@ -59,7 +59,7 @@ class Text(Compared):
 
     def cut(self) -> Value:
         """Return the text with the room of one inside of a container."""
-        return self.first_rows(inner_characters(), require_characters)
+        return self.first_rows(inner_characters(), INNER_CHARACTERS)
 
     def _plain(self) -> Self:
         return self.made(self.codes, self.length)

@@ -19,7 +19,7 @@ import numpy as np
 from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.capacity import characters as start_characters
 from pcbatch.data.capacity import inner_characters
-from pcbatch.data.checks import require_characters, require_room
+from pcbatch.data.checks import INNER_CHARACTERS, require_characters, require_room
 from pcbatch.data.columns import leaf_at, padded, room, taken
 from pcbatch.data.container import class_for
 from pcbatch.data.optional import Optional, is_none, narrowed
@@ -78,7 +78,7 @@ class TextParts(LaneList):
             require_room(self.length, rows)
             if width < self.codes.shape[0]:
                 used = jnp.arange(rows, dtype=np.int32) < self.length
-                require_characters(jnp.max(lengths, where=used, initial=0), width, bool(inner_characters()))
+                require_characters(jnp.max(lengths, where=used, initial=0), width, INNER_CHARACTERS)
             count = jnp.minimum(self.length, rows)
             self._rows = class_for(str).made(moves.windows(self.codes, starts, count, width), lengths)
         return self._rows
@@ -113,7 +113,7 @@ class TextParts(LaneList):
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
         if (width := self._width) < self.codes.shape[0]:
-            require_characters(length, width, bool(inner_characters()))
+            require_characters(length, width, INNER_CHARACTERS)
         return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
     def _slice(self, part: SliceRange) -> TextParts:
