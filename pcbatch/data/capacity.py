@@ -53,8 +53,10 @@ class Room:
         return Room(*map(max, self.parts, other.parts))
 
     def needing(self, needed: Room) -> Room:
-        """Return what is needed of this room: what has no room of its own needs that of others."""
-        elements = max(needed.elements, 0 if self.inner else needed.inner, 0 if self.entries else needed.entries)
+        """Return what is needed of this room: what has no room of its own needs that of others, a dict or set that is
+        inside of another container first that of those that are not."""
+        inner = 0 if self.inner or needed.entries else needed.inner
+        elements = max(needed.elements, inner, 0 if self.entries else needed.entries)
         characters = max(needed.characters, 0 if self.inner_characters else needed.inner_characters)
         own = (need if has else 0 for has, need in zip(self.parts[3:], needed.parts[3:], strict=True))
         return Room(elements, characters, needed.records, *own)

@@ -72,7 +72,7 @@ def writes(n: int) -> list[int]:
         (table, [[2, 3, 5], [3, 3, 3]], Room(inner=4)),
         (table, [[2, 3, 5], [3, 4, 7]], Room(inner=16)),
         (table, [[2, 3, 5], [20, 20, 20]], Room(inner=32)),
-        (words, [["a cat", "the elephants", ""]], Room(inner_characters=16)),
+        (words, [["a cat", "the elephants", ""]], Room(inner_characters=16, entries=8)),
         (numbers, [[3, 5]], NO_ROOM),
         (writes, [[3, 50]], NO_ROOM),
     ],
