@@ -94,11 +94,8 @@ class Programs:
         return Programs(self.fn, options, self.is_batched, self.fixed)
 
     def of_method(self, instance: object) -> Programs:
-        """The programs for calls whose first argument is `instance`, the same for all lanes.
-
-        An object that JAX knows as a pytree gives its arrays, shared by the lanes; any other is a constant of the
-        program.
-        """
+        """The programs for calls whose first argument is `instance`, the same for all lanes: a pytree of JAX gives its
+        arrays, which the lanes share; any other object is a constant of the program."""
         opaque = jax.tree_util.treedef_is_leaf(jax.tree.structure(instance))
         kind = "constant" if opaque else "shared"
         with self.compiling:
@@ -233,7 +230,7 @@ class Programs:
             call: the call.
             varying: the captured values of an outer trace that differ between lanes, by name.
             room: of containers; None: that with which a run of the call begins.
-            decisions: what has been decided about the source for these arguments, with another room.
+            decisions: what was decided about the source for these arguments, with another room.
             repeats: whether a run may be repeated, so that it may begin with a small capacity.
             rounds: of a small loop, in one visit; None: what the call asks for.
         """
@@ -243,18 +240,17 @@ class Programs:
         with self.compiling:
             call = _with_choice(call, self.options, call.key in self.refused)
             if room is None:
-                limit, seen = self.options.max_length, signature[:-1]  # no option changes what is needed
-                if seen not in self.rooms and repeats and not (limit or self.fixed or is_tracing(call.arrays)):
-                    self.rooms[seen] = room_of(self.fn, self.is_batched, call)
-                room = _first_room(call, self.rooms.get(seen, NO_ROOM), limit, repeats)
+                limit, same = self.options.max_length, signature[:-1]  # no option changes what is needed
+                if same not in self.rooms and repeats and not (limit or self.fixed or is_tracing(call.arrays)):
+                    self.rooms[same] = room_of(self.fn, self.is_batched, call)
+                room = _first_room(call, self.rooms.get(same, NO_ROOM), limit, repeats)
             key, chooses = (*signature, room), call.alone and not call.staged
             widths = self.alone.get(key) if chooses else Widths()
 
             def place(widths: Widths) -> Any:  # the number of lanes may be a symbol, where there are no widths
                 return (*key, call.alone and call.staged, bool(widths) and call.lanes in widths)
 
-            program = None if widths is None else self.cache.get(place(widths))
-            if program is None:
+            if widths is None or (program := self.cache.get(place(widths))) is None:
                 with without_mesh():  # a program outlives the mesh that it is traced under
                     remember = partial(self._remember, signature[:-1], _told(call))
                     program = self._compiled(call, varying, room, remember, decisions, rounds)
@@ -304,10 +300,10 @@ class Programs:
 
     def _remember(self, signature: Any, first: Room, room: Room) -> None:
         with self.compiling:
-            before = self.rooms.get(signature, first)
-            if room.joined(before) != before:
+            needed = self.rooms.get(signature, NO_ROOM)
+            if room.joined(before := first.joined(needed)) != before:
                 self.repeated.plans.clear()  # of programs with less room
-            self.rooms[signature] = room.joined(self.rooms.get(signature, NO_ROOM))
+            self.rooms[signature] = room.joined(needed)
 
 
 def _with_choice(call: Arguments, options: Options, refused: bool) -> Arguments:

@@ -127,19 +127,19 @@ class Watch:
 
     def _look_into(self, values: Iterable[Any]) -> None:
         """Look at values and all that is in them, the nearest first."""
-        sizes, seen, given = self.sizes, set[int](), self.given
-        records = Counter[type]()
+        sizes, seen, given = self.sizes, set[tuple[int, int]](), self.given
+        records = dict[int, type]()
         waiting = deque((value, NOWHERE) for value in values)
         while waiting and len(seen) < MOST_SEEN:
             value, around = waiting.popleft()
             kind = type(value)
-            if kind in (int, float, bool, type(None)) or id(value) in seen:
+            if kind in (int, float, bool, type(None)) or (id(value), around) in seen:
                 continue
             if isinstance(value, SIZED) and given.get(id(value), -1) < len(value):
                 sizes.note(value, len(value), around)
             if isinstance(value, str):
                 continue
-            seen.add(id(value))
+            seen.add((id(value), around))
             if isinstance(value, tuple):
                 waiting.extend((part, around) for part in value)
             elif isinstance(value, HOLDERS):
@@ -147,9 +147,9 @@ class Watch:
                 if isinstance(value, dict):
                     waiting.extend((part, IN_CONTAINER) for part in value.values())
             elif (fields := _fields(value)) is not None:
-                records[kind] += 1
+                records[id(value)] = kind
                 waiting.extend((part, max(around, IN_OBJECT)) for part in fields)
-        made = (max(n, min(self._made[cls], MOST_GONE * n)) for cls, n in records.items())
+        made = (max(n, min(self._made[cls], MOST_GONE * n)) for cls, n in Counter(records.values()).items())
         sizes.records = max(sizes.records, max(made, default=0))
 
 

@@ -10,7 +10,9 @@ import pytest
 import pcbatch
 from pcbatch.data.capacity import NO_ROOM, Room
 from pcbatch.sizing import room as sizing
+from pcbatch.sizing.closed import outside
 from pcbatch.sizing.room import room_of
+from pcbatch.sizing.watched import Watch
 from tests.strangers.rows import argument, as_plain, lane_of
 
 
@@ -160,3 +162,61 @@ def test_later_calls_that_need_more(fn: Callable[..., Any]) -> None:
         result = batched(*map(argument, zip(*example, strict=True)))
         for lane, given in enumerate(example):
             assert as_plain(lane_of(result, lane)) == as_plain(fn(*given)), given
+
+
+def counted(n: int) -> int:
+    k = 0
+    xs = [0]
+    while k < n:
+        k += 1
+    return k + xs[0]
+
+
+def test_an_example_has_so_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "LINES", 500)
+    found = outside(counted, lambda value: None)
+    assert found is not None
+    watch = Watch(found.codes, 100)
+    watch.run(counted, {"n": 1000})
+    assert watch.lines < 0
+
+
+def copied(xs: list[int]) -> list[int]:
+    rows = [xs]
+    rows.append([1])
+    return rows[1]
+
+
+def test_arguments_do_not_count() -> None:
+    assert rooms(copied, argument([[1] * 100, [2]])) == Room(elements=0, inner=4)
+
+
+def shapes(batched: Any) -> set[tuple[int, ...]]:
+    (program,) = batched._programs.cache.values()
+    return {var.type.shape for var in program.stages.opt.vars.values()}
+
+
+def test_lists_in_dicts_have_the_room_that_they_need() -> None:
+    batched = pcbatch.batch(groups)
+    lists = [[1, 2, 3, 4, 5, 6], [7]]
+    assert batched(*map(argument, [lists, [3, 3]])).tolist() == [groups(xs, 3) for xs in lists]
+    tables = [shape for shape in shapes(batched) if len(shape) == 3]
+    assert tables == [(2, 8, 4)]  # buckets, places in each, elements
+
+
+def of_many_keys(n: int) -> Any:
+    found = {}
+    xs = []
+    for k in range(n):
+        found[k] = k
+        if k < 3:
+            xs.append(k)
+    return len(found), xs
+
+
+def test_a_full_dict_makes_no_list_longer() -> None:
+    batched = pcbatch.batch(of_many_keys)
+    assert batched(argument([3, 2]))[0].tolist() == [3, 2]
+    assert batched(argument([50, 2]))[0].tolist() == [50, 2]
+    rooms = [program.room for program in batched._programs.cache.values()]
+    assert len({room.elements for room in rooms}) == 1 and rooms[0].entries < rooms[1].entries
