@@ -168,9 +168,7 @@ def first_capacity(longest: int) -> int:
     return min(max(rounded(longest), LEAST_CAPACITY), START_CAPACITY) if longest else START_CAPACITY
 
 
-def next_capacities(
-    elements: int, needed: int, limit: int, factors: Sequence[int] = FACTORS, start: int = START_CAPACITY
-) -> tuple[int, ...]:
+def next_capacities(elements: int, needed: int, limit: int, factors: Sequence[int] = FACTORS) -> tuple[int, ...]:
     """Return the capacities that may follow one of this many elements, the best first; none if it may not grow.
 
     Args:
@@ -178,9 +176,8 @@ def next_capacities(
         needed: the largest number of elements that lanes are known to need.
         limit: the largest capacity.
         factors: by how much it may grow, the best first.
-        start: the room that what grows begins with.
     """
-    grown = max(elements, min(start, limit))  # what containers that grow had room for
+    grown = max(elements, min(START_CAPACITY, limit))  # what containers that grow had room for
     if elements < grown and needed <= grown:
         return (grown,)
     wanted = [min(max(factor * grown, rounded(needed)), limit) for factor in factors]
@@ -195,10 +192,16 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     """
     inside = NESTED_FACTORS, NESTED_FACTORS, FACTORS
     factors = (NESTED_FACTORS, FACTORS, FACTORS, *inside) if nested else (FACTORS, FACTORS, HEAP_FACTORS, *inside)
-    starts = (*[START_CAPACITY] * 3, *room.parts[3:])
+    needed = room.needing(needed)
+    if any(needed.parts[3:]):  # examples have told too little: all that they told begins as it does without them
+        without = (*[0] * 3, START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+        starts = Room(*(n if has else 0 for n, has in zip(without, room.parts, strict=True))).within(limit)
+        if starts.joined(needed) == starts:
+            return (room.joined(starts),)
+        room = room.joined(starts)
     choices = [
-        next_capacities(has, needs, limit, grows, start) if needs else (has,)
-        for has, needs, grows, start in zip(room.parts, room.needing(needed).parts, factors, starts, strict=True)
+        next_capacities(has, needs, limit, grows) if needs else (has,)
+        for has, needs, grows in zip(room.parts, needed.parts, factors, strict=True)
     ]
     if not all(choices):
         return ()

@@ -11,12 +11,13 @@ import builtins
 import dis
 import enum
 import functools
-import inspect
+import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from pcbatch.frontend.source.callee import BatchedTest
+from pcbatch.sizing.steps import may_catch_all, may_take_long
 
 MODULES = frozenset({
     *("abc", "_abc", "bisect", "_bisect", "cmath", "collections", "_collections", "_collections_abc", "copy"),
@@ -29,6 +30,9 @@ OPEN = frozenset({
     *("print", "quit", "setattr", "vars", "__import__", "BaseException", "SystemExit", "KeyboardInterrupt"),
 })  # fmt: skip
 """The builtins that it may not use."""
+OF_CLASSES = frozenset({"_abc", "abc", "dataclasses", "enum", "typing"})
+"""The modules of objects that stand in classes, and that change nothing and do not change."""
+CONSTANTS = frozenset({"Fraction", "itemgetter", "attrgetter", "methodcaller", "_tuplegetter"})
 MAKING = frozenset({"BUILD_LIST", "BUILD_MAP", "BUILD_SET", "BUILD_STRING", "BUILD_CONST_KEY_MAP"})
 MAKERS = frozenset({
     *("list", "dict", "set", "str", "sorted", "deque", "Counter", "defaultdict", "OrderedDict", "join", "split"),
@@ -49,6 +53,7 @@ class Outside:
     Attributes:
         codes: the code of the user's functions that may run.
         makes: whether it makes containers or texts, as far as can be told.
+        is_long: whether one line of it may take long where a number is large.
     """
 
     def __init__(self, fn: types.FunctionType, batched: BatchedTest) -> None:
@@ -58,7 +63,7 @@ class Outside:
             OpenError: it is not closed.
         """
         self.codes: set[types.CodeType] = set()
-        self.makes = False
+        self.makes = self.is_long = False
         self._batched, self._left = batched, MOST_DATA
         self._seen: set[int] = set()
         self._found: list[tuple[Any, Any]] = []  # objects that may change, and copies of what is in them
@@ -112,20 +117,23 @@ class Outside:
             for part in parts:
                 self._look(part)
         elif isinstance(value, functools._lru_cache_wrapper):
+            _require(not value.cache_info().currsize, value)  # what it has kept may give way to more
             self._look(value.__wrapped__)
-            if not value.cache_info().currsize:
-                self._caches.append(value)
+            self._caches.append(value)
         elif isinstance(value, functools.partial):
             self._look((value.func, value.args, {**value.keywords}))
         elif isinstance(value, enum.Enum):
+            self._look(value.__dict__)
             self._look(type(value))
         elif isinstance(value, types.GenericAlias | types.UnionType | types.MemberDescriptorType):
             return
-        elif isinstance(value, types.BuiltinFunctionType | types.MethodDescriptorType | types.WrapperDescriptorType):
-            owner = getattr(value, "__module__", None) or getattr(value, "__objclass__", object).__module__
-            _require(owner in MODULES or (owner == "builtins" and value.__name__ not in OPEN), value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            _require(isinstance(value.__self__, types.ModuleType | type), value)  # and no method of an object
+            _require(_owner(value.__self__) in MODULES or _is_builtin(value.__self__, value.__name__), value)
+        elif isinstance(value, types.MethodDescriptorType | types.WrapperDescriptorType):
+            _require(_owner(value.__objclass__) in {*MODULES, "builtins"}, value)
         else:
-            _require(type(value).__module__ in MODULES - {"functools"}, value)
+            _require(type(value).__module__ in OF_CLASSES or type(value).__name__ in CONSTANTS, value)
 
     def _look_at_elements(self, values: Any) -> None:
         self._left -= len(values)
@@ -152,32 +160,42 @@ class Outside:
         if fn.__code__.co_filename == _GENERATED:
             self.codes.add(fn.__code__)
             return
-        self._look((fn.__defaults__ or (), tuple((fn.__kwdefaults__ or {}).values())))
+        self._look((fn.__defaults__ or (), tuple((fn.__kwdefaults__ or {}).values()), fn.__dict__))
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         for cell in cells.values():
             try:
                 self._look(cell.cell_contents)
             except ValueError:  # nothing is assigned to the variable yet
                 raise OpenError("a variable without a value") from None
-        self._look_at_code(fn.__code__, fn.__globals__)
+        self._look_at_code(fn.__code__, fn.__globals__, frozenset(fn.__code__.co_freevars))
 
-    def _look_at_code(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+    def _look_at_code(self, code: types.CodeType, scope: dict[str, Any], outer: frozenset[str]) -> None:
+        """Look at code with this global scope, and at that inside of it; `outer` are variables of functions around."""
         self.codes.add(code)
-        before = None
-        for step in dis.get_instructions(code):
+        steps = [*dis.get_instructions(code)]
+        _require(not may_catch_all(steps, code), code)
+        self.is_long |= may_take_long(steps)
+        owner = None  # the module of which the next step may take an attribute
+        for step in steps:
             name = step.argval
             self.makes |= step.opname in MAKING or (step.opname.startswith("LOAD_") and name in MAKERS)
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 raise OpenError(name)
-            if step.opname == "IMPORT_NAME":
-                _require(name in MODULES, name)
+            if step.opname in ("STORE_DEREF", "DELETE_DEREF"):
+                _require(name not in outer, name)
+            elif step.opname == "IMPORT_NAME":
+                _require(name in MODULES and name in sys.modules, name)
+                owner = sys.modules[name]
+                continue
             elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 self._look_at_name(name, code, scope)
-            elif before == "PUSH_EXC_INFO" and (step.opname == "POP_TOP" or code.co_flags & inspect.CO_GENERATOR):
-                raise OpenError("except")  # which may catch the end of a run
-            before = step.opname
+                owner = scope.get(name)
+                continue
+            elif isinstance(owner, types.ModuleType) and step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+                self._look(getattr(owner, name, None))
+            owner = owner if step.opname in ("IMPORT_FROM", "STORE_FAST") else None  # of several names
         for part in _codes(code.co_consts):
-            self._look_at_code(part, scope)
+            self._look_at_code(part, scope, outer)
 
     def _look_at_name(self, name: str, code: types.CodeType, scope: dict[str, Any]) -> None:
         if name in scope:
@@ -190,6 +208,16 @@ class Outside:
 
 
 _OF_EVERY_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__qualname__"})
+
+
+def _owner(value: Any) -> str:
+    """The name of a module, or of that of a class."""
+    name: str = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    return name
+
+
+def _is_builtin(owner: Any, name: str) -> bool:
+    return _owner(owner) == "builtins" and name not in OPEN
 
 
 def _codes(constants: tuple[Any, ...]) -> Iterator[types.CodeType]:

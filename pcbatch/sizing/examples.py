@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,11 @@ def chosen(call: Arguments, most: int) -> list[int]:
     return [*dict.fromkeys([*extreme, *np.linspace(0, call.lanes - 1, most).astype(int).tolist()])][:most]
 
 
-def examples(call: Arguments, lanes: list[int]) -> Iterator[dict[str, Any]] | None:
-    """Return the arguments of lanes by name, a copy for each; None where they are not all known as Python's values."""
+def examples(call: Arguments, lanes: list[int], large: int | None = None) -> list[dict[str, Any]] | None:
+    """Return the arguments of lanes by name, a copy for each; None where they are not all known as Python's values.
+
+    Integers that are `large` are taken modulo that: other examples, whose lines take less time.
+    """
     if TABLES in call.types or not lanes:
         return None
     columns = {}
@@ -41,7 +43,14 @@ def examples(call: Arguments, lanes: list[int]) -> Iterator[dict[str, Any]] | No
         if values is None:
             return None
         columns[name] = values
-    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return [{name: _reduced(value, large) if large else value for name, value in row.items()} for row in rows]
+
+
+def _reduced(value: Any, large: int) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_reduced(part, large) for part in value)
+    return value % large if type(value) is int and abs(value) >= large else value
 
 
 def _values(type_: Abstract, leaves: tuple[Any, ...], mapped: tuple[bool, ...], lanes: list[int]) -> list[Any] | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from types import CodeType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.contexts import plainly, setting
@@ -14,10 +17,13 @@ from pcbatch.data.capacity import NO_ROOM, START_CAPACITY, START_CHARACTERS, Roo
 from pcbatch.frontend.source.callee import BatchedTest
 from pcbatch.sizing.closed import outside
 from pcbatch.sizing.examples import chosen, examples
-from pcbatch.sizing.watched import Sizes, Watch
+from pcbatch.sizing.watched import Sizes, TimeError, Watch
 
 EXAMPLES, LINES = 32, 24_000  # at most, of one call
 FEW, BOUND = 3, 4  # no other one is taken to need more, if some, one out of so many, need as much as the largest
+MOST = 2**16  # elements, beyond which room grows as it is needed
+LARGE = 2**20  # a number that makes a line take long
+SECONDS = 3.0  # of all examples of a call, many times what their lines take
 LEAST = {"inner": 4, "inner_characters": 8, "entries": 8}
 MORE = Sizes(1.25, 1.5, 1.5, 1.25, 1.5, 1.25)  # times what the largest of the examples needs, as others may need more
 
@@ -34,26 +40,28 @@ def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
     """
     if sys.gettrace() is not None or (found := outside(fn, batched)) is None or not found.makes:
         return NO_ROOM
-    given = examples(call, chosen(call, EXAMPLES))
-    if given is None:
+    given = examples(call, chosen(call, EXAMPLES), LARGE if found.is_long else None)
+    if not given:
         return NO_ROOM
     try:
-        with setting(plainly, True):
+        with setting(plainly, True), np.errstate(all="ignore"):
             seen = _seen(fn, found.codes, given)
+    except TimeError:
+        return NO_ROOM
     finally:
         found.put_back()
     names = [each.name for each in fields(Sizes)]
     needs = {name: _spared([getattr(one, name) for one in seen], getattr(MORE, name)) for name in names}
     begun = {"elements": 0 if call.alone else START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
     more = {name: need for name, need in needs.items() if need > begun.get(name, 0)}
-    return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items()})
+    return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items() if need <= MOST})
 
 
 def _seen(fn: FunctionType, codes: set[CodeType], given: Iterable[dict[str, Any]]) -> list[Sizes]:
     """Run examples while there are lines left, half of which one may have."""
-    seen, left = [], LINES
+    seen, left, until = [], LINES, time.perf_counter() + SECONDS
     for arguments in given:
-        watch = Watch(codes, lines := min(left, LINES // 2))
+        watch = Watch(codes, lines := min(left, LINES // 2), until)
         watch.run(fn, arguments)
         seen.append(watch.sizes)
         left -= lines - watch.lines

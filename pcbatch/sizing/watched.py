@@ -8,21 +8,32 @@ gets does not depend on the clock.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
+import time
 import types
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 TABLES = (dict, set, frozenset)
 HOLDERS = (list, deque, *TABLES)
 SIZED = (str, *HOLDERS)
-DEEPER, RARER = 8, 16  # a look into containers follows another after so many lines, and a share of all those so far
+_DEEP = (tuple, *SIZED)
+SELDOM = 4  # lines from one look at variables to the next
+DEEPER, RARER = 4, 16  # a look into containers follows another after so many looks, and a share of all those so far
 NOWHERE, IN_OBJECT, IN_CONTAINER = range(3)  # what is around a value; an object may be one of no table in lanes
 FIRST = 2  # times that a function returns with a look
+HUGE = 2**20  # elements or characters that end a run
 MOST_SEEN = 400  # values of one look
+FEW = 8  # elements that show whether a container has others in it
 MOST_GONE = 8  # objects that were made, for each that is still there in one look
+
+
+class TimeError(BaseException):
+    """Runs have taken much longer than their lines should: what follows from them is not to depend on the clock."""
 
 
 class BudgetError(BaseException):
@@ -68,18 +79,20 @@ class Watch:
         codes: the code of the functions that are watched.
         lines: how many lines may still run.
         sizes: what was seen.
+        until: the time (`time.perf_counter`) at which it ends without a result.
         given: the sizes of the arguments and of what is in them, by identity: they have a room of their own.
     """
 
     codes: set[types.CodeType]
     lines: int
+    until: float = math.inf
     sizes: Sizes = field(default_factory=Sizes)
     given: dict[int, int] = field(default_factory=dict)
     _yields: Counter[types.FrameType] = field(default_factory=Counter)
     _made: Counter[type] = field(default_factory=Counter)
     _returns: Counter[types.CodeType] = field(default_factory=Counter)
     _count: int = 0
-    _next: int = 0  # the line with the next look into containers
+    _next: int = 0  # the number of the next look that goes into containers
 
     def run(self, fn: Callable[..., Any], args: dict[str, Any]) -> None:
         """Run a function for one example, to its end or as far as the lines go."""
@@ -104,26 +117,37 @@ class Watch:
             self.lines -= 1
             if self.lines < 0:
                 raise BudgetError
-        values, sizes, given = [*frame.f_locals.values()], self.sizes, self.given
-        if event == "return":
-            values.append(arg)
-            code = frame.f_code
-            if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
-                self._yields[frame] += 1  # of which a list may be made that no variable holds
-                sizes.note([], self._yields[frame], NOWHERE)
-            elif code.co_name == "__init__":
-                self._made[type(values[0])] += 1
-            self._returns[code] += 1
-            if self._returns[code] <= FIRST:
-                self._next = 0
+            if time.perf_counter() > self.until:
+                raise TimeError
+            if self.lines % SELDOM == 0:
+                self._look_at([*frame.f_locals.values()])
+        elif event == "return":
+            self._note_return(frame)
+            self._look_at([*frame.f_locals.values(), arg])
+        return self._of_line
+
+    def _note_return(self, frame: types.FrameType) -> None:
+        code = frame.f_code
+        if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
+            self._yields[frame] += 1  # of which a list may be made that no variable holds
+            self.sizes.note([], self._yields[frame], NOWHERE)
+        elif code.co_name == "__init__":
+            self._made[type(frame.f_locals[code.co_varnames[0]])] += 1
+        self._returns[code] += 1
+        if self._returns[code] <= FIRST:
+            self._next = 0
+
+    def _look_at(self, values: list[Any]) -> None:
+        """Look at local variables, and now and then into what they hold."""
         for value in values:
-            if isinstance(value, SIZED) and given.get(id(value), -1) < (size := len(value)):
-                sizes.note(value, size, NOWHERE)
+            if isinstance(value, SIZED) and self.given.get(id(value), -1) < (size := len(value)):
+                self.sizes.note(value, size, NOWHERE)
+                if size > HUGE:
+                    self.lines = 0
         self._count += 1
         if self._count >= self._next:
             self._next = self._count + max(DEEPER, self._count // RARER)
             self._look_into(values)
-        return self._of_line
 
     def _look_into(self, values: Iterable[Any]) -> None:
         """Look at values and all that is in them, the nearest first."""
@@ -141,11 +165,11 @@ class Watch:
                 continue
             seen.add((id(value), around))
             if isinstance(value, tuple):
-                waiting.extend((part, around) for part in value)
+                waiting.extend((part, around) for part in value[:MOST_SEEN])
             elif isinstance(value, HOLDERS):
-                waiting.extend((part, IN_CONTAINER) for part in value)
+                waiting.extend((part, IN_CONTAINER) for part in islice(value, MOST_SEEN))
                 if isinstance(value, dict):
-                    waiting.extend((part, IN_CONTAINER) for part in value.values())
+                    waiting.extend((part, IN_CONTAINER) for part in islice(value.values(), MOST_SEEN))
             elif (fields := _fields(value)) is not None:
                 records[id(value)] = kind
                 waiting.extend((part, max(around, IN_OBJECT)) for part in fields)
@@ -156,10 +180,11 @@ class Watch:
 def _note_given(values: Iterable[Any], found: dict[int, int]) -> None:
     """Note the sizes of containers and texts, and of those in them."""
     for value in values:
-        if isinstance(value, (str, tuple, *HOLDERS)) and id(value) not in found:
+        if isinstance(value, _DEEP) and id(value) not in found:
             found[id(value)] = len(value)
-            if not isinstance(value, str):
-                _note_given(value, found)
+            if isinstance(value, str) or not any(isinstance(part, _DEEP) for part in islice(value, FEW)):
+                continue
+            _note_given(value, found)
             if isinstance(value, dict):
                 _note_given(value.values(), found)
 
