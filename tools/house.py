@@ -27,7 +27,21 @@ WANTED: Final = 24  # files of a folder
 LAYERS: Final = (
     *("jax_settings", "contexts", "decisions", "errors", "plan", "options", "diagnostics"),
     *("ir", "data", "frontend", "lowering"),
-    *("runtime", "transforms", "call", "compiler", "sizing", "report", "runs", "learning", "tuning", "ask", "api", "cli", "mcmc"),
+    *(
+        "runtime",
+        "transforms",
+        "call",
+        "compiler",
+        "sizing",
+        "report",
+        "runs",
+        "learning",
+        "tuning",
+        "ask",
+        "api",
+        "cli",
+        "mcmc",
+    ),
 )
 """The folders, each above those that it may import."""
 GOALS: Final[Mapping[str, int]] = {

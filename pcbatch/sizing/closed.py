@@ -28,8 +28,9 @@ MODULES = frozenset({
 OPEN = frozenset({
     *("breakpoint", "compile", "delattr", "eval", "exec", "exit", "globals", "help", "input", "locals", "open"),
     *("print", "quit", "setattr", "vars", "__import__", "BaseException", "SystemExit", "KeyboardInterrupt"),
+    *("permutations", "combinations", "combinations_with_replacement", "product"),  # which small numbers make long
 })  # fmt: skip
-"""The builtins that it may not use."""
+"""The builtins and classes that it may not use."""
 OF_CLASSES = frozenset({"_abc", "abc", "dataclasses", "enum", "typing"})
 """The modules of objects that stand in classes, and that change nothing and do not change."""
 CONSTANTS = frozenset({"Fraction", "itemgetter", "attrgetter", "methodcaller", "_tuplegetter"})
@@ -65,7 +66,7 @@ class Outside:
         self.codes: set[types.CodeType] = set()
         self.makes = self.is_long = False
         self._batched, self._left = batched, MOST_DATA
-        self._seen: set[int] = set()
+        self._seen: dict[int, Any] = {}
         self._found: list[tuple[Any, Any]] = []  # objects that may change, and copies of what is in them
         self._caches: list[Any] = []  # those of functions, which are empty
         self._look(fn)
@@ -95,7 +96,7 @@ class Outside:
     def _look(self, value: Any) -> None:
         if isinstance(value, NUMBERS) or id(value) in self._seen:
             return
-        self._seen.add(id(value))
+        self._seen[id(value)] = value  # which lives, so that no other one has its identity
         target = self._batched(value)
         if target is not None and target.fn is not value:
             self._look(target.fn)

@@ -8,8 +8,7 @@ import types
 from collections.abc import Iterable, Sequence
 
 LONG = frozenset({
-    *("factorial", "comb", "perm", "permutations", "combinations", "combinations_with_replacement", "product"),
-    *("repeat", "zfill", "ljust", "rjust", "center", "islice", "pow"),
+    *("factorial", "comb", "perm", "repeat", "zfill", "ljust", "rjust", "center", "islice", "pow"),
 })  # fmt: skip
 """Names of functions that take as long as a number is large, or longer."""
 GROWING = ("**", "<<", "**=", "<<=")

@@ -26,7 +26,7 @@ SELDOM = 4  # lines from one look at variables to the next
 DEEPER, RARER = 4, 16  # a look into containers follows another after so many looks, and a share of all those so far
 NOWHERE, IN_OBJECT, IN_CONTAINER = range(3)  # what is around a value; an object may be one of no table in lanes
 FIRST = 2  # times that a function returns with a look
-HUGE = 2**20  # elements or characters that end a run
+HUGE, WIDE = 2**20, 2**12  # elements or characters, and bits of an integer, that end a run
 MOST_SEEN = 400  # values of one look
 FEW = 8  # elements that show whether a container has others in it
 MOST_GONE = 8  # objects that were made, for each that is still there in one look
@@ -142,8 +142,9 @@ class Watch:
         for value in values:
             if isinstance(value, SIZED) and self.given.get(id(value), -1) < (size := len(value)):
                 self.sizes.note(value, size, NOWHERE)
-                if size > HUGE:
-                    self.lines = 0
+                self.lines *= size <= HUGE
+            elif type(value) is int and value.bit_length() > WIDE:
+                self.lines = 0
         self._count += 1
         if self._count >= self._next:
             self._next = self._count + max(DEEPER, self._count // RARER)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcbatch.data.capacity import Room, using_capacity
-from pcbatch.data.checks import CAPACITY, collecting
+from pcbatch.data.checks import ENTRIES, collecting
 from pcbatch.data.mappings.lane_dict import COUNTER, LaneDict, missing_of
 from pcbatch.data.sequences.lane_list import LaneList
 from tests.shares import examples
@@ -123,7 +123,7 @@ def test_operations_give_what_pythons_dict_gives(kind: str, data: Any) -> None:
             operation = data.draw(st.sampled_from(OPERATIONS))
             key, value = data.draw(keys), data.draw(st.integers(-5, 5))
             d, result, error = step(operation)(d, key, jnp.int32(value))
-            if error == CAPACITY:
+            if error == ENTRIES:
                 assert len(expected) == ROOM
                 return
             try:
@@ -142,7 +142,7 @@ def test_a_full_dict_stops_the_lane_and_loses_nothing() -> None:
     with using_capacity(Room(8)):
         d = LaneDict.known({k: k for k in range(8)})
         d, _, error = step(assign)(d, 100, jnp.int32(1))
-        assert error == CAPACITY
+        assert error == ENTRIES
         assert tolist(listed(d)) == [(k, k) for k in range(8)]
         d, _, error = step(assign)(d, 7, jnp.int32(1))
         assert error is None
@@ -161,7 +161,7 @@ def test_places_are_used_again_after_many_deletions() -> None:
             d, _, error = step(churn)(d, jnp.int32(n))
             churn(expected, n) if n - 5 in expected else None
             if error is not None:
-                assert error == CAPACITY
+                assert error == ENTRIES
                 break
             if len(expected) > 15:
                 break

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 import math
 import random
+import statistics
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -166,11 +168,85 @@ def sets_attributes(n: int) -> list[int]:
     return [n]
 
 
+DRAW, PUSH, COUNTS = random.random, SEEN.append, Counter()
+
+
+def draws_by_name(n: int) -> list[float]:
+    return [DRAW()]
+
+
+def pushes(n: int) -> list[int]:
+    PUSH(n)
+    return [n]
+
+
+def counts_outside(n: int) -> list[int]:
+    COUNTS["n"] += n
+    return [n]
+
+
+def of_module_inside(n: int) -> list[float]:
+    return [statistics.random.random()]  # type: ignore[attr-defined]
+
+
+def has_attributes(n: int) -> list[int]:
+    has_attributes.calls = n  # type: ignore[attr-defined]
+    steps_of.last = n  # type: ignore[attr-defined]
+    return [n]
+
+
+def steps_of(n: int) -> int:
+    return n
+
+
+def of_member(n: int) -> list[int]:
+    Colour.RED.hits = n  # type: ignore[attr-defined]
+    return [n]
+
+
+def of_counter() -> Callable[[int], list[int]]:
+    count = 0
+
+    def inner(n: int) -> list[int]:
+        nonlocal count
+        count += 1
+        return [n]
+
+    return inner
+
+
+def returns_in_the_end(n: int) -> list[int]:
+    k = 0
+    try:
+        k = 1 // n
+    finally:
+        k += 1
+        return [k]
+
+
+def all_orders(n: int) -> int:
+    return len(list(itertools.permutations(range(n))))
+
+
+def ends_properly(n: int) -> list[int]:
+    k = [0]
+    try:
+        k.append(1 // n)
+    except (ZeroDivisionError, KeyError):
+        k.append(0)
+    finally:
+        k.append(1)
+    return k
+
+
 def is_closed(fn: Callable[..., Any]) -> bool:
     return outside(fn, lambda value: None) is not None
 
 
-@pytest.mark.parametrize("fn", [of_tables, of_objects, of_heap, of_closure(), keeps_in_table])
+@pytest.mark.parametrize(
+    "fn",
+    [of_tables, of_objects, of_heap, of_closure(), keeps_in_table, has_attributes, of_member, ends_properly],
+)
 def test_functions_that_only_compute(fn: Callable[[int], Any]) -> None:
     assert is_closed(fn)
 
@@ -179,7 +255,8 @@ def test_functions_that_only_compute(fn: Callable[[int], Any]) -> None:
     "fn",
     [
         *(prints, assigns, waits, draws, draws_of_object, of_numpy, of_jax, imports, reads, catches_all, catches_ends),
-        *(by_helper, sets_attributes, len, 3),
+        *(by_helper, sets_attributes, draws_by_name, pushes, counts_outside, of_module_inside, of_counter()),
+        *(returns_in_the_end, all_orders, len, 3),
     ],
 )
 def test_functions_that_may_do_more(fn: Any) -> None:
@@ -195,6 +272,15 @@ def test_what_changed_outside_is_put_back() -> None:
     assert NESTED == {"a": [1, 2], "b": [3]} and NESTED["a"] is inner
 
 
+def test_attributes_of_functions_and_members_are_put_back() -> None:
+    for fn in (has_attributes, of_member):
+        found = outside(fn, lambda value: None)
+        assert found is not None
+        fn(3)
+        found.put_back()
+    assert not has_attributes.__dict__ and not steps_of.__dict__ and not hasattr(Colour.RED, "hits")
+
+
 def test_attributes_of_classes_and_caches_are_put_back() -> None:
     found, other = (outside(fn, lambda value: None) for fn in (of_objects, of_heap))
     assert found is not None and other is not None
@@ -206,3 +292,20 @@ def test_attributes_of_classes_and_caches_are_put_back() -> None:
     of_heap(8)
     other.put_back()
     assert steps.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize(
+    ("fn", "is_long"),
+    [
+        (lambda n: sum(range(n)), True),
+        (lambda n: [0] * n, True),
+        (lambda n: "ab" * n, True),
+        (lambda n: [10**n], True),
+        (lambda n: [1 << n], True),
+        (lambda n: [k**2 for k in range(n)], False),
+        (lambda n: [n * 5 % 7, n**2], False),
+    ],
+)
+def test_lines_that_take_as_long_as_a_number_is_large(fn: Callable[[int], Any], is_long: bool) -> None:
+    found = outside(fn, lambda value: None)
+    assert found is not None and found.is_long == is_long

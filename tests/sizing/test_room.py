@@ -220,3 +220,20 @@ def test_a_full_dict_makes_no_list_longer() -> None:
     assert batched(argument([50, 2]))[0].tolist() == [50, 2]
     rooms = [program.room for program in batched._programs.cache.values()]
     assert len({room.elements for room in rooms}) == 1 and rooms[0].entries < rooms[1].entries
+
+
+def of_range(n: int) -> list[int]:
+    return [sum(range(n)) % 7]
+
+
+def squares(n: int) -> list[int]:
+    xs = [n]
+    for _ in range(100):
+        n = n * n + 1
+        xs.append(n % 7)
+    return xs
+
+
+@pytest.mark.parametrize(("fn", "n"), [(of_range, 2**30), (squares, 3)])
+def test_examples_that_would_take_long_end(fn: Any, n: int) -> None:
+    assert rooms(fn, argument([2, n])).elements <= 128
