@@ -252,7 +252,8 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     and its lanes run together if they did."""
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
-    room = Room(*(found.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True)))
+    old = dict.fromkeys(ROOM[3:], 0) if ROOM[0] in found else {}  # parts that older files have not
+    room = Room(*({**old, **found}.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True)))
     known = all(isinstance(n, int) and 0 <= n <= limit_of(compiled.options) for n in room.parts) and room.elements > 0
     return compiled.recompile.with_room(room) if compiled.may_be_full and known and room != compiled.room else compiled
 

@@ -22,7 +22,7 @@ from pcbatch.sizing.steps import may_catch_all, may_take_long
 MODULES = frozenset({
     *("abc", "_abc", "bisect", "_bisect", "cmath", "collections", "_collections", "_collections_abc", "copy"),
     *("dataclasses", "enum", "fractions", "functools", "_functools", "heapq", "_heapq", "itertools", "math", "numbers"),
-    *("operator", "_operator", "__future__", "statistics", "string", "types", "typing"),
+    *("operator", "_operator", "__future__", "reprlib", "statistics", "string", "types", "typing"),
 })  # fmt: skip
 """The modules that a closed function may use: they compute and do nothing else."""
 OPEN = frozenset({
