@@ -819,3 +819,23 @@ def test_defaults_of_a_defaultdict():
     """Constants may be defaults, and what variables hold that no one assigns again."""
     for f in (text_default, pair_default, list_default, default_that_stays):
         check(f, N)
+
+
+def _other_keys(a, n):
+    t = {}
+    for i in range(n):
+        t[i] = i
+    seen = 0
+    for _ in t.values():
+        seen += 1
+        if seen == 1:
+            del t[0]
+            t[a] = 1
+    return seen
+
+
+@pytest.mark.parametrize("plan", [pcbatch.Plan(emitter="scalar", fork="never"), pcbatch.Plan(emitter="guard")])
+def test_other_keys_of_a_dict_of_one_size_in_a_loop_over_it(plan: pcbatch.Plan) -> None:
+    """Python raises, or goes on with keys that follow from its own table: a lane always raises."""
+    result = pcbatch.batch(_other_keys, plan=plan).run(np.array([3, 7, 9]), np.array([3, 4, 3]))
+    assert result.status.tolist() == [int(pcbatch.Status.ERROR)] * 3

@@ -203,7 +203,7 @@ class HashTable:
             stamps, clock = last_stamp_again(put_where(tables.stamps, at, free, gone), self.clock, place.stamp, gone)
             return self._changed(count, jnp.where(count == 0, 0, clock), stamps=stamps)
         mine = put_where(self.stamps, at[len(around) :], free, gone)
-        mine, clock = by_width(last_stamp_again, stamps_without_gap)(mine, self.clock, place.stamp, gone)
+        mine, clock = by_width(last_stamp_again, stamps_without_gap)(mine, self.clock, place.stamp, gone, self.count)
         return self._restamped(mine, count, jnp.where(count == 0, 0, clock))
 
     def emptied(self) -> HashTable:

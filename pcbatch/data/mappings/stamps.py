@@ -35,8 +35,10 @@ def by_stamp(stamps: Column) -> Value:
     return jnp.zeros_like(places).at[jnp.where(stamps < 0, LAST, stamps)].set(places, mode="drop")
 
 
-def last_stamp_again(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
-    """Return stamps and clock after an entry is gone.
+def last_stamp_again(
+    stamps: Column, clock: Value, stamp: Index, gone: Value, count: Index = None
+) -> tuple[Value, Value]:
+    """Return stamps and clock after an entry of so many is gone.
 
     The order of the others stays if the last stamp is given again: so programs that take back what they stored last
     never leave a gap, and their entries need no sorting.
@@ -44,7 +46,10 @@ def last_stamp_again(stamps: Column, clock: Value, stamp: Index, gone: Value) ->
     return stamps, jnp.where(gone & (stamp == clock - 1), stamp, clock)
 
 
-def stamps_without_gap(stamps: Column, clock: Value, stamp: Index, gone: Value) -> tuple[Value, Value]:
-    """Return stamps and clock after an entry is gone, where those behind it move up: no entry ever needs sorting."""
+def stamps_without_gap(stamps: Column, clock: Value, stamp: Index, gone: Value, count: Index) -> tuple[Value, Value]:
+    """Return stamps and clock after an entry of so many is gone, where those behind it move up: none needs sorting.
+
+    A clock that is ahead is that of a table that a loop goes over, and never has the same value again.
+    """
     later = gone & (stamps > stamp)
-    return stamps - later.astype(jnp.int32), clock - gone.astype(jnp.int32)
+    return stamps - later.astype(jnp.int32), clock - (gone & (clock == count)).astype(jnp.int32)
