@@ -1,1 +1,1 @@
-"""How much room containers need, seen in examples of a call that Python runs before the program is compiled."""
+"""The room that containers need, as examples of a call show it, which Python runs before the program is compiled."""

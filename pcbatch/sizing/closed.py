@@ -49,7 +49,7 @@ class OpenError(Exception):
 
 
 class Outside:
-    """What a function uses from outside of it, and how that was.
+    """The objects that a function uses from outside of it, with the content that they had before it ran.
 
     Attributes:
         codes: the code of the user's functions that may run.

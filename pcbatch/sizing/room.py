@@ -25,7 +25,8 @@ MOST = 2**16  # elements, beyond which room grows as it is needed
 LARGE = 2**20  # a number that makes a line take long
 SECONDS = 3.0  # of all examples of a call, many times what their lines take
 LEAST = {"inner": 4, "inner_characters": 8, "entries": 8}
-MORE = Sizes(1.25, 1.5, 1.5, 1.25, 1.5, 1.25)  # times what the largest of the examples needs, as others may need more
+MORE = {"characters": 1.5, "records": 1.5, "inner_characters": 1.5}
+REST = 1.25  # of what is not in `MORE`: times what the largest of the examples needs, as others may need more
 
 
 def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
@@ -51,7 +52,7 @@ def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
     finally:
         found.put_back()
     names = [each.name for each in fields(Sizes)]
-    needs = {name: _spared([getattr(one, name) for one in seen], getattr(MORE, name)) for name in names}
+    needs = {name: _spared([getattr(one, name) for one in seen], MORE.get(name, REST)) for name in names}
     begun = {"elements": 0 if call.alone else START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
     more = {name: need for name, need in needs.items() if need > begun.get(name, 0)}
     return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items() if need <= MOST})
@@ -70,7 +71,7 @@ def _seen(fn: FunctionType, codes: set[CodeType], given: Iterable[dict[str, Any]
     return seen
 
 
-def _spared(sizes: Sequence[float], more: float) -> int:
+def _spared(sizes: Sequence[int], more: float) -> int:
     """Return the room for the largest of some sizes, and for so many times as much where few need as much."""
     most = max(sizes)
     is_bound = sum(size == most for size in sizes) >= max(FEW, len(sizes) // BOUND)

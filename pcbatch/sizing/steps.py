@@ -1,4 +1,4 @@
-"""Questions about runs of a function that its bytecode answers: may they be ended, and may one line take long?"""
+"""Checks of bytecode: whether a function may catch an exception that ends it, and whether one line may take long."""
 
 from __future__ import annotations
 

@@ -53,12 +53,12 @@ class Sizes:
         entries: of dicts and sets that are in no other container.
     """
 
-    elements: float = 0
-    characters: float = 0
-    records: float = 0
-    inner: float = 0
-    inner_characters: float = 0
-    entries: float = 0
+    elements: int = 0
+    characters: int = 0
+    records: int = 0
+    inner: int = 0
+    inner_characters: int = 0
+    entries: int = 0
 
     def note(self, value: Any, size: int, around: int) -> None:
         """Note the size of a container or a text; see `NOWHERE`."""
@@ -73,7 +73,7 @@ class Sizes:
 
 @dataclass
 class Watch:
-    """What is watched while a function runs.
+    """The watch over one run of a function: the lines that it may have, and the sizes that were seen.
 
     Attributes:
         codes: the code of the functions that are watched.
