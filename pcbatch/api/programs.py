@@ -294,8 +294,8 @@ class Programs:
                     return compile_signature(self.fn, self.is_batched, self.options, call, recompile, rounds)
             except FullError as full:
                 larger = next_rooms(room, full.needed, limit)
-                if not larger or larger[0].joined(full.needed) != larger[0]:
-                    raise _always_full(full.needed, self.options.max_length) from None
+                if not larger or larger[0].joined(larger[0].needing(full.needed)) != larger[0]:
+                    raise _always_full(room.needing(full.needed), self.options.max_length) from None
                 room, decisions = larger[0], full.decided or decisions
 
     def _remember(self, signature: Any, first: Room, room: Room) -> None:
@@ -353,8 +353,9 @@ def _rounds(call: Arguments, options: Options) -> int | None:
 
 def _always_full(needed: Room, limit: int | None) -> UsageError:
     """The error for a container that is known to need more room than it may have."""
-    most = max(needed.parts)
-    what, parts, _ = PARTS[needed.parts.index(most)]
+    most = max(needed.sizes)
+    words = *PARTS, *((f"`{name}`", *PARTS[2][1:]) for name, _ in needed.rows)
+    what, parts, _ = words[needed.sizes.index(most)]
     if limit is None:
         title = f"{what} needs room for {most:,} {parts}, and {LARGEST:,} are the most that it can have"
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")

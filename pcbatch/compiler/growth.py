@@ -66,7 +66,7 @@ def _first(program: Program, run: Run) -> tuple[Program, RawResult]:
     except TooLargeError:
         # What runs of fewer lanes have needed may be too much for more of them.
         start = min(START_CAPACITY, limit_of(program.options))
-        if max(program.room.parts) <= start:
+        if max(program.room.sizes) <= start:
             raise
         program = program.recompile.with_room(Room(min(program.room.elements, start), start, start))
         return program, run(program)
@@ -103,7 +103,7 @@ def _has_nested(program: Program) -> bool:
 
 def may_grow(program: Program) -> bool:
     """Return whether containers of a program may get more room, as far as options tell."""
-    return program.may_be_full and min(filter(None, program.room.parts)) < limit_of(program.options)
+    return program.may_be_full and min(filter(None, program.room.sizes)) < limit_of(program.options)
 
 
 def lanes_full(program: Program, raw: RawResult) -> Room:
@@ -118,8 +118,10 @@ def lanes_full(program: Program, raw: RawResult) -> Room:
     pc, most = np.asarray(to_host(raw.pc)), NO_ROOM
     for place in np.unique(pc[full]):
         fail = program.executable.where(int(place), None).fail
-        needed = 1
-        for name in () if fail is None else messages.variables(fail.message):
-            needed = max(needed, int(np.max(np.asarray(to_host(raw.shown[name]))[full & (pc == place)])))
-        most = most.joined(room_of(None if fail is None else fail.name, needed))
+        needed, name = 1, ""
+        if fail is not None:
+            name = messages.constant(fail.message)
+            sizes = (np.asarray(to_host(raw.shown[var])) for var in messages.variables(fail.message))
+            needed = max(int(np.max(size[full & (pc == place)])) for size in sizes)
+        most = most.joined(room_of(None if fail is None else fail.name, needed, name))
     return most

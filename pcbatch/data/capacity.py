@@ -10,12 +10,12 @@ these, so they may begin with the room of the lists among the arguments; what ge
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from pcbatch.contexts import setting
 
@@ -26,6 +26,9 @@ LARGEST = 2**24  # elements, beyond which no container gets more room by itself
 FACTORS = (4, 2, 1)  # by how much the capacity grows, each time a program to compile: the first that memory allows
 NESTED_FACTORS = (2, 1)  # the same for containers in containers, whose room is the square of it
 HEAP_FACTORS = (8, 4, 2, 1)  # the same for the heap, unless records hold containers
+
+
+Rows = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Room:
         inner: of a list, dict or set that is inside of another container; 0 in a program: that of any other.
         inner_characters: the same of a text.
         entries: of a dict or set that is in no other container; 0 in a program: that of a list.
+        rows: records of classes that have a number of their own, by name, in the order of the names.
     """
 
     elements: int = 0
@@ -47,30 +51,42 @@ class Room:
     inner: int = 0
     inner_characters: int = 0
     entries: int = 0
+    rows: Rows = field(default=(), kw_only=True)
 
     def joined(self, other: Room) -> Room:
         """Return the room that has both."""
-        return Room(*map(max, self.parts, other.parts))
+        own = dict(self.rows)
+        more = {name: max(size, own.get(name, 0)) for name, size in other.rows}
+        return Room(*map(max, self.parts, other.parts), rows=_ordered(own | more))
 
     def needing(self, needed: Room) -> Room:
         """Return what is needed of this room: what has no room of its own needs that of others, a dict or set that is
         inside of another container first that of those that are not."""
+        classes = dict(self.rows).keys()
+        records = max(needed.records, *(size for name, size in needed.rows if name not in classes), 0)
         inner = 0 if self.inner or needed.entries else needed.inner
         elements = max(needed.elements, inner, 0 if self.entries else needed.entries)
         characters = max(needed.characters, 0 if self.inner_characters else needed.inner_characters)
         own = (need if has else 0 for has, need in zip(self.parts[3:], needed.parts[3:], strict=True))
-        return Room(elements, characters, needed.records, *own)
+        rows = tuple((name, size) for name, size in needed.rows if name in classes)
+        return Room(elements, characters, records, *own, rows=rows)
 
     def within(self, limit: int) -> Room:
         """Return the room with at most so much of each."""
-        return Room(*(min(part, limit) for part in self.parts))
+        rows = tuple((name, min(size, limit)) for name, size in self.rows)
+        return Room(*(min(part, limit) for part in self.parts), rows=rows)
 
     @property
     def parts(self) -> tuple[int, ...]:
         return self.elements, self.characters, self.records, self.inner, self.inner_characters, self.entries
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes: those of the parts, then those of classes."""
+        return *self.parts, *(size for _, size in self.rows)
+
     def __bool__(self) -> bool:
-        return any(self.parts)
+        return any(self.sizes)
 
 
 NO_ROOM = Room()
@@ -85,11 +101,21 @@ PARTS = (
 )
 """The parts of a room, in words: what has it, of what, and several of those that have it."""
 
-Capacities = tuple[int, int, int, int, int, int, int]
-# Of lists made of others, of what grows, of texts, of the heap; of lists and of texts inside of containers, or 0; of
-# dicts and sets, or 0.
 
-_START = (START_CAPACITY, START_CAPACITY, START_CHARACTERS, START_CAPACITY, 0, 0, 0)
+class Capacities(NamedTuple):
+    """The room of new containers: what a `Room` says, and that of lists which are made of others at once."""
+
+    of_others: int = START_CAPACITY
+    elements: int = START_CAPACITY
+    characters: int = START_CHARACTERS
+    records: int = START_CAPACITY
+    inner: int = 0
+    inner_characters: int = 0
+    entries: int = 0
+    rows: Rows = ()
+
+
+_START = Capacities()
 _capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
 
 
@@ -114,32 +140,32 @@ def capacity(grows: bool = True) -> int:
     Args:
         grows: whether it gets its elements one by one; else it is a list that is made of others.
     """
-    return _capacity.get()[grows]
+    return _capacity.get().elements if grows else _capacity.get().of_others
 
 
 def characters() -> int:
     """Return the number of characters that a new text of the program being compiled has room for."""
-    return _capacity.get()[2]
+    return _capacity.get().characters
 
 
-def records() -> int:
+def records(name: str) -> int:
     """Return the number of records of a class that the heap of the program being compiled has room for."""
-    return _capacity.get()[3]
+    return dict(_capacity.get().rows).get(name) or _capacity.get().records
 
 
 def inner() -> int:
     """Return the number of elements that a container inside of another one has room for; 0: as many as any other."""
-    return _capacity.get()[4]
+    return _capacity.get().inner
 
 
 def inner_characters() -> int:
     """Return the number of characters that a text inside of a container has room for; 0: as many as any other."""
-    return _capacity.get()[5]
+    return _capacity.get().inner_characters
 
 
 def entries() -> int:
     """Return the number of entries that a dict or set has room for, where none is around it."""
-    return _capacity.get()[6] or capacity()
+    return _capacity.get().entries or capacity()
 
 
 def capacities() -> Capacities:
@@ -155,12 +181,14 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
     longest, heap = (part or elements for part in (room.characters, room.records))
     around = max(elements, start), max(longest, text), max(heap, start)
-    return setting(_capacity, (elements, *around, room.inner, room.inner_characters, room.entries))
+    inside = room.inner, room.inner_characters, room.entries
+    return setting(_capacity, Capacities(elements, *around, *inside, room.rows))
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    return using_capacity(Room(capacity(grows=False), characters(), records(), *_capacity.get()[4:]))
+    now = _capacity.get()
+    return setting(_capacity, now._replace(elements=now.of_others))
 
 
 def first_capacity(longest: int) -> int:
@@ -191,7 +219,8 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     where there was room.
     """
     inside = NESTED_FACTORS, NESTED_FACTORS, FACTORS
-    factors = (NESTED_FACTORS, FACTORS, FACTORS, *inside) if nested else (FACTORS, FACTORS, HEAP_FACTORS, *inside)
+    heap = FACTORS if nested else HEAP_FACTORS
+    factors = (NESTED_FACTORS if nested else FACTORS, FACTORS, heap, *inside, *[heap] * len(room.rows))
     needed = room.needing(needed)
     if any(needed.parts[3:]):  # examples have told too little: all that they told begins as it does without them
         without = (*[0] * 3, START_CAPACITY, START_CHARACTERS, START_CAPACITY)
@@ -199,15 +228,24 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
         if starts.joined(needed) == starts:
             return (room.joined(starts),)
         room = room.joined(starts)
+    classes = [name for name, _ in room.rows]
+    needs_of = dict(needed.rows)
+    needs = (*needed.parts, *(needs_of.get(name, 0) for name in classes))
     choices = [
-        next_capacities(has, needs, limit, grows) if needs else (has,)
-        for has, needs, grows in zip(room.parts, needed.parts, factors, strict=True)
+        next_capacities(has, need, limit, grows) if need else (has,)
+        for has, need, grows in zip(room.sizes, needs, factors, strict=True)
     ]
     if not all(choices):
         return ()
     # What has no more to choose from stays at its last choice.
     last = [choice[-1] for choice in choices]
-    return tuple(Room(*(n or m for n, m in zip(part, last, strict=True))) for part in zip_longest(*choices))
+    chosen = ([n or m for n, m in zip(sizes, last, strict=True)] for sizes in zip_longest(*choices))
+    parts = len(room.parts)
+    return tuple(Room(*n[:parts], rows=tuple(zip(classes, n[parts:], strict=True))) for n in chosen)
+
+
+def _ordered(rows: Mapping[str, int]) -> Rows:
+    return tuple(sorted(rows.items()))
 
 
 def rounded(elements: int) -> int:

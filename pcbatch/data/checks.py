@@ -121,7 +121,7 @@ def limit(holds: Flag, *message: Value) -> None:
         record(jax.numpy.asarray(holds), LIMIT, message)
 
 
-def require_room(needed: Index, capacity: int, kind: str = CAPACITY) -> None:
+def require_room(needed: Index, capacity: int, kind: str = CAPACITY, name: str = "") -> None:
     """Let the lane stop where a container has no room, so that the run is repeated with a larger capacity.
 
     Args:
@@ -129,14 +129,15 @@ def require_room(needed: Index, capacity: int, kind: str = CAPACITY) -> None:
         capacity: the number that fits.
         kind: of the container: one that is inside of others (`INNER`), a dict or set that is not (`ENTRIES`), or one
             of which that is not known (`TABLE`).
+        name: of the class, of records.
 
     Raises:
         FullError: if the number is known to be too large, with which compiling starts again.
     """
     if not isinstance(needed, int):
-        record(needed <= capacity, kind, (needed,))
+        record(needed <= capacity, kind, (needed, name) if name else (needed,))
     elif needed > capacity:
-        raise FullError(room_of(kind, needed))
+        raise FullError(room_of(kind, needed, name))
 
 
 def require_characters(needed: Index, room: int, kind: str = CHARACTERS) -> None:
@@ -144,13 +145,18 @@ def require_characters(needed: Index, room: int, kind: str = CHARACTERS) -> None
     require_room(needed, room, kind)
 
 
-def require_records(needed: Index, room: int) -> None:
+def require_records(needed: Index, room: int, name: str) -> None:
     """Let the lane stop where the heap has no room for `needed` records of a class, as `require_room` does."""
-    require_room(needed, room, RECORDS)
+    require_room(needed, room, RECORDS, name)
 
 
-def room_of(kind: str | None, size: int) -> Room:
-    """Return the room of so much of what a check of this kind is about; that of elements where it is not known."""
+def room_of(kind: str | None, size: int, name: str = "") -> Room:
+    """Return the room of so much of what a check of this kind is about; that of elements where it is not known.
+
+    `name`: of the class, of records.
+    """
+    if name:
+        return Room(rows=((name, size),))
     sizes = [size if kind == each or (kind == TABLE and each in (INNER, ENTRIES)) else 0 for each in OF_ROOM]
     return Room(*sizes) if any(sizes) else Room(elements=size)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.aliasing import note_copy
-from pcbatch.data.capacity import capacity, inner
+from pcbatch.data.capacity import capacity, inner, records
 from pcbatch.data.checks import CAPACITY, INNER, going_on, require_room
 from pcbatch.data.columns import Shape, leaf_at, padded, put, room
 from pcbatch.data.container import class_of
@@ -75,9 +75,9 @@ class Rows(Stored):
         """Return the state of empty lists."""
         return jnp.zeros(new, np.int32) if new else 0
 
-    def _start(self) -> int:
-        """The number of elements that a container that gets its first one has room for."""
-        return (self.lead and inner()) or capacity()
+    def _start(self, of: str = "") -> int:
+        """The number of elements that a container that gets its first one has room for; `of`: records of a class."""
+        return records(of) if of else (self.lead and inner()) or capacity()
 
     def _require_room(self, needed: Index, most: int) -> None:
         require_room(needed, most, INNER if self.lead else CAPACITY)

@@ -50,6 +50,11 @@ def _variables(message: Message) -> Iterator[str]:
             yield from _variables(part.spec)
 
 
+def constant(message: Message) -> str:
+    """The text of a message that is no value of a variable."""
+    return "".join(part for part in message if isinstance(part, str))
+
+
 def rename(message: Message, new: Callable[[str], str]) -> Message:
     """Replace every variable of a message by `new(variable)`."""
     return tuple(p if isinstance(p, str) else replace(p, var=new(p.var), spec=rename(p.spec, new)) for p in message)

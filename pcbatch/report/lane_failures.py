@@ -170,11 +170,17 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
     """The diagnostics of lanes of which something was full, one for each part of the room."""
     fails = {lane: report.locate(lane).fail for lane in lanes}
-    kinds = {lane: None if fail is None else fail.name for lane, fail in fails.items()}
-    rooms = {lane: report.room.needing(room_of(kind, 1)) for lane, kind in kinds.items()}
+    wanted = {
+        lane: room_of(None, 1) if fail is None else room_of(fail.name, 1, messages.constant(fail.message))
+        for lane, fail in fails.items()
+    }
+    rooms = {lane: report.room.needing(room) for lane, room in wanted.items()}
     for part, words in enumerate(PARTS):
         if some := [lane for lane in lanes if rooms[lane].parts[part]]:
             yield _container_full(report, some, report.room.parts[part], words)
+    for name, most in report.room.rows:
+        if some := [lane for lane in lanes if dict(rooms[lane].rows).get(name)]:
+            yield _container_full(report, some, most, (f"`{name}`", *PARTS[2][1:]))
 
 
 def _container_full(report: FailedRun, lanes: Sequence[int], most: int, words: tuple[str, str, str]) -> Diagnostic:

@@ -225,6 +225,7 @@ def no_path(given: str, reason: str) -> StateError:
 # Headers of checkpoints: what identifies a run, and the check that a program may continue it.
 
 ROOM = ("capacity", "characters", "records", "inner", "inner_characters", "entries")  # keys of the room
+ROWS = "rows"  # the key of the rooms of classes
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
 
@@ -235,7 +236,7 @@ def header(compiled: Program, kind: str) -> dict[str, Any]:
         compiled: the program.
         kind: "run" or "map", a key of `WHAT`.
     """
-    room = dict(zip(ROOM, compiled.room.parts, strict=True))
+    room = {**dict(zip(ROOM, compiled.room.parts, strict=True)), ROWS: dict(compiled.room.rows)}
     return {
         "kind": kind,
         "pcbatch": _version(),
@@ -253,8 +254,10 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
     old = dict.fromkeys(ROOM[3:], 0) if ROOM[0] in found else {}  # parts that older files have not
-    room = Room(*({**old, **found}.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True)))
-    known = all(isinstance(n, int) and 0 <= n <= limit_of(compiled.options) for n in room.parts) and room.elements > 0
+    parts = ({**old, **found}.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True))
+    rows = found.get(ROWS, () if old else compiled.room.rows)
+    room = Room(*parts, rows=tuple(sorted(dict(rows).items())))
+    known = all(isinstance(n, int) and 0 <= n <= limit_of(compiled.options) for n in room.sizes) and room.elements > 0
     return compiled.recompile.with_room(room) if compiled.may_be_full and known and room != compiled.room else compiled
 
 

@@ -53,7 +53,7 @@ class Outside:
 
     Attributes:
         codes: the code of the user's functions that may run.
-        makes: whether it makes containers or texts, as far as can be told.
+        makes: whether it makes containers, texts or objects of the user's, as far as can be told.
         is_long: whether one line of it may take long where a number is large.
     """
 
@@ -158,6 +158,7 @@ class Outside:
     def _look_at_function(self, fn: types.FunctionType) -> None:
         if fn.__globals__.get("__name__") in MODULES:
             return
+        self.makes |= fn.__name__ == "__init__"
         if fn.__code__.co_filename == _GENERATED:
             self.codes.add(fn.__code__)
             return

@@ -51,11 +51,14 @@ def room_of(fn: FunctionType, batched: BatchedTest, call: Arguments) -> Room:
         return NO_ROOM
     finally:
         found.put_back()
-    names = [each.name for each in fields(Sizes)]
+    names = [each.name for each in fields(Sizes) if each.name != "rows"]
     needs = {name: _spared([getattr(one, name) for one in seen], MORE.get(name, REST)) for name in names}
+    classes = sorted({name for one in seen for name in one.rows})
+    made = {name: _spared([one.rows.get(name, 0) for one in seen], MORE["records"]) for name in classes}
     begun = {"elements": 0 if call.alone else START_CAPACITY, "characters": START_CHARACTERS, "records": START_CAPACITY}
     more = {name: need for name, need in needs.items() if need > begun.get(name, 0)}
-    return Room(**{name: max(need, LEAST.get(name, 0)) for name, need in more.items() if need <= MOST})
+    parts = {name: max(need, LEAST.get(name, 0)) for name, need in more.items() if need <= MOST}
+    return Room(**parts, rows=tuple((name, need) for name, need in made.items() if need <= MOST))
 
 
 def _seen(fn: FunctionType, codes: set[CodeType], given: Iterable[dict[str, Any]]) -> list[Sizes]:

@@ -28,8 +28,8 @@ NOWHERE, IN_OBJECT, IN_CONTAINER = range(3)  # what is around a value; an object
 FIRST = 2  # times that a function returns with a look
 HUGE, WIDE = 2**20, 2**12  # elements or characters, and bits of an integer, that end a run
 MOST_SEEN = 400  # values of one look
+MANY, UNFINISHED = 8, 4  # objects of a class, of which a run that has not ended is taken to make more: times as many
 FEW = 8  # elements that show whether a container has others in it
-MOST_GONE = 8  # objects that were made, for each that is still there in one look
 
 
 class TimeError(BaseException):
@@ -47,10 +47,11 @@ class Sizes:
     Attributes:
         elements: of lists that are in no other container.
         characters: of texts likewise.
-        records: objects of one class that were made, as far as others of it are still there.
+        records: objects that were seen at a time of a class without a constructor of the user's.
         inner: elements of containers inside of others, or of objects.
         inner_characters: of texts likewise.
         entries: of dicts and sets that are in no other container.
+        rows: objects that were made of each class, by its name.
     """
 
     elements: int = 0
@@ -59,6 +60,7 @@ class Sizes:
     inner: int = 0
     inner_characters: int = 0
     entries: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
 
     def note(self, value: Any, size: int, around: int) -> None:
         """Note the size of a container or a text; see `NOWHERE`."""
@@ -89,7 +91,6 @@ class Watch:
     sizes: Sizes = field(default_factory=Sizes)
     given: dict[int, int] = field(default_factory=dict)
     _yields: Counter[types.FrameType] = field(default_factory=Counter)
-    _made: Counter[type] = field(default_factory=Counter)
     _returns: Counter[types.CodeType] = field(default_factory=Counter)
     _count: int = 0
     _next: int = 0  # the number of the next look that goes into containers
@@ -104,7 +105,10 @@ class Watch:
             if isinstance(result, types.GeneratorType):
                 result = list(result)
             self._look_into((result,))
-        except (BudgetError, Exception):  # the exception is that of the lane
+        except BudgetError:  # of what it makes one by one it would have made more
+            made = self.sizes.rows
+            made.update((name, n * UNFINISHED) for name, n in made.items() if n >= MANY)
+        except Exception:  # that of the lane
             pass
         finally:
             sys.settrace(before)
@@ -131,8 +135,9 @@ class Watch:
         if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
             self._yields[frame] += 1  # of which a list may be made that no variable holds
             self.sizes.note([], self._yields[frame], NOWHERE)
-        elif code.co_name == "__init__":
-            self._made[type(frame.f_locals[code.co_varnames[0]])] += 1
+        elif code.co_name == "__init__" and not _calls_same(frame.f_back, made := frame.f_locals[code.co_varnames[0]]):
+            name = type(made).__qualname__
+            self.sizes.rows[name] = self.sizes.rows.get(name, 0) + 1
         self._returns[code] += 1
         if self._returns[code] <= FIRST:
             self._next = 0
@@ -174,8 +179,15 @@ class Watch:
             elif (fields := _fields(value)) is not None:
                 records[id(value)] = kind
                 waiting.extend((part, max(around, IN_OBJECT)) for part in fields)
-        made = (max(n, min(self._made[cls], MOST_GONE * n)) for cls, n in Counter(records.values()).items())
-        sizes.records = max(sizes.records, max(made, default=0))
+        others = (n for cls, n in Counter(records.values()).items() if cls.__qualname__ not in sizes.rows)
+        sizes.records = max(sizes.records, max(others, default=0))
+
+
+def _calls_same(around: types.FrameType | None, made: Any) -> bool:
+    """Whether what calls a constructor is one of the same object: that of a class above."""
+    if around is None or (code := around.f_code).co_name != "__init__":
+        return False
+    return around.f_locals.get(code.co_varnames[0]) is made
 
 
 def _note_given(values: Iterable[Any], found: dict[int, int]) -> None:

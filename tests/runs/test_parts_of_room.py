@@ -58,6 +58,9 @@ def test_rooms_grow_by_what_is_needed() -> None:
     assert next_rooms(Room(32, 32), Room(33, 1000), 2**24) == (Room(128, 1024), Room(64, 1024))
     assert next_rooms(Room(32, 32, 32), Room(0, 0, 33), 2**24)[0] == Room(32, 32, 256)
     assert next_rooms(Room(32, 32, 32), Room(33, 0, 33), 2**24, nested=True)[0] == Room(64, 32, 128)
+    few, many = (Room(32, 32, 32, rows=(("A", 1), ("B", n))) for n in (64, 512))
+    assert next_rooms(few, Room(rows=(("B", 65),)), 2**24)[0] == many
+    assert next_rooms(few, Room(rows=(("C", 33),)), 2**24)[0] == Room(32, 32, 256, rows=few.rows)
     assert next_rooms(Room(64, 32), Room(65, 0), 64) == next_rooms(Room(64, 64), Room(1, 65), 64) == ()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import pcbatch
+from pcbatch.compiler import growth
 from pcbatch.data.capacity import NO_ROOM, Room
 from pcbatch.sizing import room as sizing
 from pcbatch.sizing.closed import outside
@@ -47,6 +48,38 @@ def groups(xs: list[int], m: int) -> dict[int, list[int]]:
     return found
 
 
+class Counter:
+    def __init__(self) -> None:
+        self.depth = 0
+
+
+class Frame:
+    def __init__(self, value: int, below: Frame | None) -> None:
+        self.value = value
+        self.below = below
+
+
+class Machine(Counter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.top: Frame | None = None
+
+    def push(self, value: int) -> None:
+        self.top = Frame(value, self.top)
+        self.depth += 1
+
+
+def machine(n: int) -> tuple[int, int]:
+    vm = Machine()
+    for k in range(n):
+        vm.push(k * 3)
+    total, frame = 0, vm.top
+    while frame is not None:
+        total += frame.value
+        frame = frame.below
+    return total, vm.depth
+
+
 def numbers(n: int) -> int:
     return n * n
 
@@ -75,6 +108,8 @@ def writes(n: int) -> list[int]:
         (table, [[2, 3, 5], [3, 4, 7]], Room(inner=16)),
         (table, [[2, 3, 5], [20, 20, 20]], Room(inner=32)),
         (words, [["a cat", "the elephants", ""]], Room(inner_characters=16, entries=8)),
+        (machine, [[3, 3, 3, 40]], Room(rows=(("Frame", 64), ("Machine", 1)))),
+        (machine, [[3, 3]], Room(rows=(("Frame", 8), ("Machine", 2)))),  # of two examples nothing is taken as a bound
         (numbers, [[3, 5]], NO_ROOM),
         (writes, [[3, 50]], NO_ROOM),
     ],
@@ -220,6 +255,41 @@ def test_a_full_dict_makes_no_list_longer() -> None:
     assert batched(argument([50, 2]))[0].tolist() == [50, 2]
     rooms = [program.room for program in batched._programs.cache.values()]
     assert len({room.elements for room in rooms}) == 1 and rooms[0].entries < rooms[1].entries
+
+
+def test_a_full_class_makes_no_other_one_larger() -> None:
+    batched = pcbatch.batch(machine)
+    for ns in ([3, 3, 3, 2], [20, 1, 2, 3]):
+        result = batched(argument(ns))
+        assert [(int(total), int(depth)) for total, depth in zip(*result, strict=True)] == [machine(n) for n in ns]
+    first, second = (dict(program.room.rows) for program in batched._programs.cache.values())
+    assert first == {"Frame": 4, "Machine": 1}
+    assert second == {"Frame": 32, "Machine": 1}
+
+
+def test_the_error_names_the_class_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    batched = pcbatch.batch(machine)
+    batched(argument([3, 3, 3]))
+    monkeypatch.setattr(growth, "_repeated", lambda *args: None)
+    with pytest.raises(pcbatch.BatchRuntimeError, match="`Frame` of more than 4 objects"):
+        batched(argument([3, 9, 3]))
+
+
+def one_of_parts(lines: list[str]) -> list[list[str]]:
+    """The list that is split first is in no variable."""
+    found = []
+    for line in lines:
+        head = line.split(";")[0]
+        found.append(head.split())
+    return found
+
+
+def test_a_part_of_a_list_that_is_in_no_variable() -> None:
+    batched = pcbatch.batch(one_of_parts)
+    lines = ["push 1", "call fact 1 ; n"]
+    assert batched(argument([lines] * 3))[0].tolist() == one_of_parts(lines)
+    (program,) = batched._programs.cache.values()
+    assert program.room.inner_characters == 8
 
 
 def of_range(n: int) -> list[int]:

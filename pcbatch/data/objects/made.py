@@ -324,7 +324,7 @@ def _record(value: Value) -> Ref:
     rows = heap.lists[cls]
     row = rows.length
     try:
-        rows.append_record(fields or (jnp.int8(0),))
+        rows.append_record(fields or (jnp.int8(0),), type(value).__qualname__)
     except Refusal as unlike:
         if more := mixed_fields(type(value), rows.columns, fields):
             raise WantsRecords(frozenset({MadeClass(type(value), names, more)})) from None

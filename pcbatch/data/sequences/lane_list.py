@@ -11,6 +11,7 @@ Where a check fails, the list stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import holds_objects
 from pcbatch.data.capacity import capacity as start_capacity
-from pcbatch.data.capacity import made_of_others, records, rounded
+from pcbatch.data.capacity import made_of_others, rounded
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, require, require_records, require_room
 from pcbatch.data.columns import Unset, padded, put, room, taken
@@ -85,17 +86,17 @@ class LaneList(LaneSequence):
         if (here := room(self.node._columns, len(self.lead))) is not None and here < size:
             self.node._columns = padded(self.node._columns, len(self.lead), size)
 
-    def _make_room(self, needed: Index, start: int = 0) -> None:
-        """Give the list room for `needed` elements, or let the lane stop; `start`: in the heap, room for records."""
-        self._reserve(max(start or self._start(), rounded(needed) if isinstance(needed, int) else 0))
+    def _make_room(self, needed: Index, of: str = "") -> None:
+        """Give the list room for `needed` elements, or let the lane stop; `of`: the class of records, in the heap."""
+        self._reserve(max(self._start(of), rounded(needed) if isinstance(needed, int) else 0))
         if room(self.node._columns, 0) is not None:
-            (require_records if start else self._require_room)(needed, self.capacity)
+            (partial(require_records, name=of) if of else self._require_room)(needed, self.capacity)
 
-    def _fit(self, element: Value, start: int = 0) -> Value:
+    def _fit(self, element: Value, of: str = "") -> Value:
         """Give the columns a type that covers an element; return the element with that type."""
         node, lead, element = self.node, self.lead, as_element(element)
         if isinstance(node._columns, Unset):
-            size = max(start or self._start(), self._length if isinstance(self._length, int) else 0)
+            size = max(self._start(of), self._length if isinstance(self._length, int) else 0)
             node.origins = origins_of(element)
             node._columns = blank(element, (), (*lead, size))
         else:
@@ -118,15 +119,15 @@ class LaneList(LaneSequence):
         """Add an element at the end."""
         self._append(value)
 
-    def append_record(self, fields: Value) -> None:
-        """Add a record at the end of a list of the heap."""
-        self._append(fields, records())
+    def append_record(self, fields: Value, name: str) -> None:
+        """Add a record of a class at the end of a list of the heap."""
+        self._append(fields, name)
 
-    def _append(self, value: Value, start: int = 0) -> None:
+    def _append(self, value: Value, of: str = "") -> None:
         n = self.length
         self.hold(value)
-        self._fit(value, start)
-        self._make_room(n + 1, start)
+        self._fit(value, of)
+        self._make_room(n + 1, of)
         self._set(n, value)
         self.length = n + 1
 

@@ -19,7 +19,7 @@ import numpy as np
 from pcbatch.data.capacity import capacity as start_capacity
 from pcbatch.data.capacity import characters as start_characters
 from pcbatch.data.capacity import inner_characters
-from pcbatch.data.checks import INNER_CHARACTERS, require_characters, require_room
+from pcbatch.data.checks import CHARACTERS, INNER_CHARACTERS, require_characters, require_room
 from pcbatch.data.columns import leaf_at, padded, room, taken
 from pcbatch.data.container import class_for
 from pcbatch.data.optional import Optional, is_none, narrowed
@@ -91,8 +91,12 @@ class TextParts(LaneList):
     @property
     def _width(self) -> int:
         """The number of characters that a part has room for, where parts are made into rows."""
-        size = int(self.codes.shape[0])
-        return min(size, inner_characters() or max(start_characters(), size // SHARE))
+        return min(int(self.codes.shape[0]), inner_characters() or self._longest)
+
+    @property
+    def _longest(self) -> int:
+        """The number of characters that a part has room for, where examples tell nothing of it."""
+        return min(size := int(self.codes.shape[0]), max(start_characters(), size // SHARE))
 
     @property
     def capacity(self) -> int:
@@ -112,8 +116,10 @@ class TextParts(LaneList):
     def element(self, index: Index) -> Value:
         """Return the part at an index that is known to be in range."""
         start, length = (leaf_at(leaf, (index,)) for leaf in self.places.columns)
-        if (width := self._width) < self.codes.shape[0]:
-            require_characters(length, width, INNER_CHARACTERS)
+        # In `line.split(";")[0]` the list is in no variable, so that examples have not told of it.
+        width, kind = (self._longest, CHARACTERS) if isinstance(index, int) else (self._width, INNER_CHARACTERS)
+        if width < self.codes.shape[0]:
+            require_characters(length, width, kind)
         return class_for(str).made(moves.part(self.codes, start, length, width), length)
 
     def _slice(self, part: SliceRange) -> TextParts:
