@@ -68,7 +68,7 @@ def _first(program: Program, run: Run) -> tuple[Program, RawResult]:
         start = min(START_CAPACITY, limit_of(program.options))
         if max(program.room.sizes) <= start:
             raise
-        program = program.recompile.with_room(Room(min(program.room.elements, start), start, start))
+        program = program.recompile.with_room(program.room.within(start))
         return program, run(program)
 
 

@@ -25,6 +25,7 @@ from pcbatch.ir.ops import RETURN, Branch, Check, Fail, Jump, Return
 from pcbatch.ir.roles import rename_reads, rename_writes
 from pcbatch.ir.stack import Pop, Push, PushJump, StackBlock, StackOp, StackProgram, StackTerminator, Var
 from pcbatch.ir.types import ArrayType
+from pcbatch.lowering.analysis.passed_on import passed_on
 from pcbatch.lowering.cfg_passes.inline import identifier
 from pcbatch.lowering.stack_passes.caller_saves import Saves, plan
 from pcbatch.lowering.stack_passes.parallel_moves import parallel_moves
@@ -41,7 +42,8 @@ Tails = frozenset[tuple[str, str]]  # (function, block) ending in a tail call
 
 
 def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
-    """Names in the merged program; functions that tail-call each other share their results."""
+    """Names in the merged program; functions that tail-call each other share their results, and those that call each
+    other the parameters that they hand on."""
     single = len(program.functions) == 1
     names = {
         (f.name, v): v if single else f"{identifier(f.name)}.{v}"
@@ -63,6 +65,8 @@ def _qualify(program: CfgProgram) -> tuple[Names, Tails]:
                 tails.add((f.name, block.label))
                 for x, y in zip(f.results, callee.results, strict=True):
                     shared.union((names[f.name, x], names[callee.name, y]))
+    for group in passed_on(program):
+        shared.union(tuple(names[parameter] for parameter in group))
     return {variable: shared.find(name) for variable, name in names.items()}, frozenset(tails)
 
 
