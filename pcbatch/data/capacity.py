@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -39,9 +39,10 @@ class Room:
         elements: of a list, dict or set.
         characters: of a text.
         records: of a class of objects made in a lane.
-        inner: of a list, dict or set that is inside of another container; 0 in a program: that of any other.
+        inner: of a list that is inside of another container; 0 in a program: that of any other.
         inner_characters: the same of a text.
         entries: of a dict or set that is in no other container; 0 in a program: that of a list.
+        inner_entries: of a dict or set that is inside of another container; 0 in a program: that of any other.
         rows: records of classes that have a number of their own, by name, in the order of the names.
     """
 
@@ -51,6 +52,7 @@ class Room:
     inner: int = 0
     inner_characters: int = 0
     entries: int = 0
+    inner_entries: int = 0
     rows: Rows = field(default=(), kw_only=True)
 
     def joined(self, other: Room) -> Room:
@@ -61,11 +63,12 @@ class Room:
 
     def needing(self, needed: Room) -> Room:
         """Return what is needed of this room: what has no room of its own needs that of others, a dict or set that is
-        inside of another container first that of those that are not."""
+        inside of another container that of those that are not, and these that of lists."""
         classes = dict(self.rows).keys()
         records = max(needed.records, *(size for name, size in needed.rows if name not in classes), 0)
-        inner = 0 if self.inner or needed.entries else needed.inner
-        elements = max(needed.elements, inner, 0 if self.entries else needed.entries)
+        needed = replace(needed, entries=max(needed.entries, 0 if self.inner_entries else needed.inner_entries))
+        inner, entries = (0 if self.inner else needed.inner), (0 if self.entries else needed.entries)
+        elements = max(needed.elements, inner, entries)
         characters = max(needed.characters, 0 if self.inner_characters else needed.inner_characters)
         own = (need if has else 0 for has, need in zip(self.parts[3:], needed.parts[3:], strict=True))
         rows = tuple((name, size) for name, size in needed.rows if name in classes)
@@ -78,7 +81,9 @@ class Room:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        return self.elements, self.characters, self.records, self.inner, self.inner_characters, self.entries
+        """All parts in order."""
+        outer, inner = (self.elements, self.characters, self.records), (self.inner, self.inner_characters)
+        return *outer, *inner, self.entries, self.inner_entries
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -95,9 +100,10 @@ PARTS = (
     ("a list, dict or set", "elements", "lists"),
     ("a text", "characters", "texts"),
     ("a class", "objects", "classes"),
-    ("a list, dict or set in another container", "elements", "lists in containers"),
+    ("a list in another container", "elements", "lists in containers"),
     ("a text in a container", "characters", "texts in containers"),
     ("a dict or set", "entries", "dicts and sets"),
+    ("a dict or set in another container", "entries", "dicts and sets in containers"),
 )
 """The parts of a room, in words: what has it, of what, and several of those that have it."""
 
@@ -112,6 +118,7 @@ class Capacities(NamedTuple):
     inner: int = 0
     inner_characters: int = 0
     entries: int = 0
+    inner_entries: int = 0
     rows: Rows = ()
 
 
@@ -154,7 +161,7 @@ def records(name: str) -> int:
 
 
 def inner() -> int:
-    """Return the number of elements that a container inside of another one has room for; 0: as many as any other."""
+    """Return the number of elements that a list inside of a container has room for; 0: as many as any other."""
     return _capacity.get().inner
 
 
@@ -163,9 +170,10 @@ def inner_characters() -> int:
     return _capacity.get().inner_characters
 
 
-def entries() -> int:
-    """Return the number of entries that a dict or set has room for, where none is around it."""
-    return _capacity.get().entries or capacity()
+def entries(inside: bool) -> int:
+    """Return the number of entries that a dict or set has room for, inside of another container or not."""
+    now = _capacity.get()
+    return (inside and now.inner_entries) or now.entries or capacity()
 
 
 def capacities() -> Capacities:
@@ -181,7 +189,7 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
     longest, heap = (part or elements for part in (room.characters, room.records))
     around = max(elements, start), max(longest, text), max(heap, start)
-    inside = room.inner, room.inner_characters, room.entries
+    inside = room.inner, room.inner_characters, room.entries, room.inner_entries
     return setting(_capacity, Capacities(elements, *around, *inside, room.rows))
 
 
@@ -218,12 +226,12 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     The arguments are those of `next_capacities`, and whether there are containers in others; what is `needed` is 0
     where there was room.
     """
-    inside = NESTED_FACTORS, NESTED_FACTORS, FACTORS
+    inside = NESTED_FACTORS, NESTED_FACTORS, FACTORS, NESTED_FACTORS
     heap = FACTORS if nested else HEAP_FACTORS
     factors = (NESTED_FACTORS if nested else FACTORS, FACTORS, heap, *inside, *[heap] * len(room.rows))
     needed = room.needing(needed)
     if any(needed.parts[3:]):  # examples have told too little: all that they told begins as it does without them
-        without = (*[0] * 3, START_CAPACITY, START_CHARACTERS, START_CAPACITY)
+        without = (*[0] * 3, START_CAPACITY, START_CHARACTERS, START_CAPACITY, START_CAPACITY)
         starts = Room(*(n if has else 0 for n, has in zip(without, room.parts, strict=True))).within(limit)
         if starts.joined(needed) == starts:
             return (room.joined(starts),)

@@ -28,8 +28,9 @@ from pcbatch.data.capacity import FullError, Room
 from pcbatch.data.values import Flag, Index, Value
 
 CAPACITY, CHARACTERS, RECORDS, LIMIT = "capacity", "characters", "records", "limit"
-INNER, INNER_CHARACTERS, ENTRIES, TABLE = "inner", "inner_characters", "entries", "table"
-OF_ROOM = (CAPACITY, CHARACTERS, RECORDS, INNER, INNER_CHARACTERS, ENTRIES)
+INNER, INNER_CHARACTERS, ENTRIES, INNER_ENTRIES = "inner", "inner_characters", "entries", "inner_entries"
+TABLE = "table"
+OF_ROOM = (CAPACITY, CHARACTERS, RECORDS, INNER, INNER_CHARACTERS, ENTRIES, INNER_ENTRIES)
 NO_EXCEPTIONS = (*OF_ROOM, TABLE, LIMIT)
 """Names in place of an exception's, for what is no fault of the program: a container that is full, and a value that
 Python has and a lane cannot hold. Neither is an exception of the program, so no `except` of it sees them."""
@@ -127,8 +128,8 @@ def require_room(needed: Index, capacity: int, kind: str = CAPACITY, name: str =
     Args:
         needed: int32[], the number of elements that must fit.
         capacity: the number that fits.
-        kind: of the container: one that is inside of others (`INNER`), a dict or set that is not (`ENTRIES`), or one
-            of which that is not known (`TABLE`).
+        kind: of the container: a list that is inside of others (`INNER`), a dict or set that is (`INNER_ENTRIES`) or is
+            not (`ENTRIES`), or one of which that is not known (`TABLE`).
         name: of the class, of records.
 
     Raises:
@@ -157,7 +158,7 @@ def room_of(kind: str | None, size: int, name: str = "") -> Room:
     """
     if name:
         return Room(rows=((name, size),))
-    sizes = [size if kind == each or (kind == TABLE and each in (INNER, ENTRIES)) else 0 for each in OF_ROOM]
+    sizes = [size if kind == each or (kind == TABLE and each in (ENTRIES, INNER_ENTRIES)) else 0 for each in OF_ROOM]
     return Room(*sizes) if any(sizes) else Room(elements=size)
 
 

@@ -224,7 +224,7 @@ def no_path(given: str, reason: str) -> StateError:
 
 # Headers of checkpoints: what identifies a run, and the check that a program may continue it.
 
-ROOM = ("capacity", "characters", "records", "inner", "inner_characters", "entries")  # keys of the room
+ROOM = ("capacity", "characters", "records", "inner", "inner_characters", "entries", "inner_entries")  # keys
 ROWS = "rows"  # the key of the rooms of classes
 WHAT = {"run": "`f.run(...)` or `f.start(...)`", "map": "`f.map(...)` over chunks"}
 
@@ -253,7 +253,8 @@ def as_saved(compiled: Program, found: Mapping[str, Any]) -> Program:
     and its lanes run together if they did."""
     if compiled.is_alone_by_choice and not found.get("alone"):
         compiled = compiled.recompile.together()
-    old = dict.fromkeys(ROOM[3:], 0) if ROOM[0] in found else {}  # parts that older files have not
+    # Parts that older files have not: dicts in containers had the room of lists there.
+    old = {**dict.fromkeys(ROOM[3:], 0), ROOM[-1]: found.get("inner", 0)} if ROOM[0] in found else {}
     parts = ({**old, **found}.get(key, part) for key, part in zip(ROOM, compiled.room.parts, strict=True))
     rows = found.get(ROWS, () if old else compiled.room.rows)
     room = Room(*parts, rows=tuple(sorted(dict(rows).items())))

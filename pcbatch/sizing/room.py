@@ -24,7 +24,7 @@ FEW, BOUND = 3, 4  # no other one is taken to need more, if some, one out of so 
 MOST = 2**16  # elements, beyond which room grows as it is needed
 LARGE = 2**20  # a number that makes a line take long
 SECONDS = 3.0  # of all examples of a call, many times what their lines take
-LEAST = {"inner": 4, "inner_characters": 8, "entries": 8}
+LEAST = {"inner": 4, "inner_characters": 8, "entries": 8, "inner_entries": 4}
 MORE = {"characters": 1.5, "records": 1.5, "inner_characters": 1.5}
 REST = 1.25  # of what is not in `MORE`: times what the largest of the examples needs, as others may need more
 

@@ -48,9 +48,10 @@ class Sizes:
         elements: of lists that are in no other container.
         characters: of texts likewise.
         records: objects that were seen at a time of a class without a constructor of the user's.
-        inner: elements of containers inside of others, or of objects.
+        inner: elements of lists inside of other containers, or of objects.
         inner_characters: of texts likewise.
         entries: of dicts and sets that are in no other container.
+        inner_entries: of those that are, or are in objects.
         rows: objects that were made of each class, by its name.
     """
 
@@ -60,6 +61,7 @@ class Sizes:
     inner: int = 0
     inner_characters: int = 0
     entries: int = 0
+    inner_entries: int = 0
     rows: dict[str, int] = field(default_factory=dict)
 
     def note(self, value: Any, size: int, around: int) -> None:
@@ -69,7 +71,7 @@ class Sizes:
             name = "characters" if text else "entries" if table else "elements"
             setattr(self, name, max(getattr(self, name), size))
         if around:
-            name = "inner_characters" if text else "inner"
+            name = "inner_characters" if text else "inner_entries" if table else "inner"
             setattr(self, name, max(getattr(self, name), size))
 
 

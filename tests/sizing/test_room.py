@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -290,6 +291,61 @@ def test_a_part_of_a_list_that_is_in_no_variable() -> None:
     assert batched(argument([lines] * 3))[0].tolist() == one_of_parts(lines)
     (program,) = batched._programs.cache.values()
     assert program.room.inner_characters == 8
+
+
+class Cache:
+    def __init__(self) -> None:
+        self.all: list[int] = []
+        self.uses: dict[int, dict[int, int]] = {}
+
+
+def used(n: int, m: int) -> Any:
+    cache = Cache()
+    for k in range(n):
+        cache.all.append(k)
+        cache.uses.setdefault(k % m, {})[k % (m + 1)] = k
+    return sum(cache.all), sum(map(len, cache.uses.values()))
+
+
+def test_a_long_list_of_an_object_makes_no_dict_there_larger() -> None:
+    """Dicts in dicts of objects have room for the square of what each has."""
+    batched = pcbatch.batch(used)
+    examples = [(100, 3), (20, 2), (7, 2)]
+    room = rooms(used, *map(argument, zip(*examples, strict=True)))
+    assert (room.inner, room.inner_entries) == (128, 8)
+    sums, counts = batched(*map(argument, zip(*examples, strict=True)))
+    assert list(zip(sums.tolist(), counts.tolist(), strict=True)) == [used(*one) for one in examples]
+    assert max(map(math.prod, shapes(batched))) <= 32 * 128
+
+
+def of_few(n: int, m: int) -> Any:
+    found = {}
+    for k in range(n):
+        found[k % 5] = k
+    inside: dict[int, dict[int, int]] = {}
+    if n < 50:
+        for k in range(m):
+            inside.setdefault(k % 2, {})[k] = k
+    return len(found), sum(map(len, inside.values()))
+
+
+def test_what_no_example_has_grows_beside_what_some_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "EXAMPLES", 2)
+    batched = pcbatch.batch(of_few)
+    examples = [*((100 + k, 500) for k in range(40)), (10, 100), (11, 90)]
+    found = batched(*map(argument, zip(*examples, strict=True)))
+    assert list(zip(*(part.tolist() for part in found), strict=True)) == [of_few(*one) for one in examples]
+    grown = {(room.elements, room.entries) for room in (one.room for one in batched._programs.cache.values())}
+    assert grown == {(32, 8), (32, 32), (32, 128)}
+
+
+def test_where_memory_is_short_each_part_grows_by_itself_again() -> None:
+    batched = pcbatch.batch(used, max_memory="12MB")
+    for examples in ([(70, 60)], [(150, 2), (3, 2)] * 8):
+        sums, counts = batched(*map(argument, zip(*examples, strict=True)))
+        assert list(zip(sums.tolist(), counts.tolist(), strict=True)) == [used(*one) for one in examples]
+    last = [program.room for program in batched._programs.cache.values()][-1]
+    assert last.elements == 512 and last.inner_entries == 32
 
 
 def of_range(n: int) -> list[int]:

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.aliasing import holds_same
-from pcbatch.data.capacity import entries, inner, rounded
+from pcbatch.data.capacity import entries, rounded
 from pcbatch.data.catalogue import Facts
-from pcbatch.data.checks import ENTRIES, INNER, limit, require_room
+from pcbatch.data.checks import ENTRIES, INNER_ENTRIES, limit, require_room
 from pcbatch.data.columns import same_leaves
 from pcbatch.data.elements import as_element, join_origins, origins_of, unify
 from pcbatch.data.mappings import keys as lane_keys
@@ -103,12 +103,12 @@ class Entries(StoredTable):
 
     def _start(self) -> int:
         """The number of entries that one that gets its first one has room for."""
-        return (self.place and inner()) or entries()
+        return entries(inside=bool(self.place))
 
     def _require_room(self, full: Flag) -> None:
         assert self.table is not None
         size = self.table.capacity
-        require_room(jnp.where(full, size + 1, 0), size, INNER if self.place else ENTRIES)
+        require_room(jnp.where(full, size + 1, 0), size, INNER_ENTRIES if self.place else ENTRIES)
 
     def _reserve(self) -> None:
         """Give a table that is an argument, which holds no more than it did, the room of those that are made here."""
