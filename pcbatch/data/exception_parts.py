@@ -115,11 +115,20 @@ def _text(error: BaseException) -> Value:
     by = _owner(error, "__str__")
     if users_method(error, "__str__") is not None:
         return _made_by(lambda: own_text(error, "__str__"))
-    if by not in (BaseException, KeyError) and not (by is OSError and len(error.args) < 2):
-        return UNKNOWN_TEXT  # such as that of OSError, which depends on the kinds of its arguments
+    if not _tells_arguments(error, by):
+        return UNKNOWN_TEXT
     if len(error.args) == 1:
         return _written(error.args[0], shown=by is KeyError)
     return _written(error.args) if error.args else ""
+
+
+def _tells_arguments(error: BaseException, by: type) -> bool:
+    """Return whether the text of an exception, by a class of Python, is that of its arguments: that of an OSError
+    depends on their kinds, and that of a SyntaxError has a place."""
+    if isinstance(error, SyntaxError | ImportError):
+        placed = isinstance(error, SyntaxError) and (error.filename, error.lineno) != (None, None)
+        return len(error.args) == 1 and error.msg is error.args[0] and not placed
+    return by in (BaseException, KeyError, NameError, AttributeError) or (by is OSError and len(error.args) < 2)
 
 
 def _shown(error: BaseException) -> Value:

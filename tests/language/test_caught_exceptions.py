@@ -327,6 +327,32 @@ def in_a_constructor(n):
         return f"key {e}"
 
 
+class Misplaced(SyntaxError):
+    def __init__(self, text, place):
+        super().__init__(text)
+        self.place = place
+
+
+def of_classes_with_texts_of_their_own(n):
+    log = []
+    for k in range(n):
+        try:
+            if k == 0:
+                raise NameError(f"unknown name {n}")
+            if k == 1:
+                raise AttributeError("x", n)
+            if k == 2:
+                raise ImportError(f"no module {n}")
+            if k == 3:
+                raise Misplaced(f"bad character at {n}", k)
+            raise SyntaxError("x" * n)
+        except (SyntaxError, NameError) as e:
+            log.append(f"{k}: {e}")
+        except (AttributeError, ImportError) as e:
+            log.append(str(e))
+    return log
+
+
 class Account:
     def __init__(self, balance):
         self.balance = balance
@@ -366,6 +392,7 @@ def methods(n):
         key,
         by_class,
         methods,
+        of_classes_with_texts_of_their_own,
         a_constructor_that_raises,
         before_the_users_own,
         a_text_that_raises,
@@ -437,6 +464,19 @@ def test_a_lane_stops_where_python_makes_a_text_that_it_does_not_know() -> None:
 
     result = pcbatch.batch(index).run(np.arange(5))
     assert [int(status) for status in result.status] == [7, 0, 0, 0, 7]
+
+
+def test_the_place_of_a_syntax_error_is_in_its_text() -> None:
+    def placed(n):
+        try:
+            if n > 0:
+                raise SyntaxError("bad", ("file", n, 1, "x"))
+            raise SyntaxError()
+        except SyntaxError as e:
+            return str(e)
+
+    result = pcbatch.batch(placed).run(np.arange(2))
+    assert [int(status) for status in result.status] == [7, 7]
 
 
 def test_an_attribute_that_another_class_has_raises_an_attribute_error() -> None:
