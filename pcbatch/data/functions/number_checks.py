@@ -139,7 +139,7 @@ def _power(base: Num, exponent: Num, dtype: Any) -> Value:
         )
 
     true = jnp.asarray(True)
-    bits = int(iinfo(dtype).bits) - 1
+    bits = jnp.minimum(dtype.itemsize * 8 - jax.lax.clz(exponent).astype(np.int32), int(iinfo(dtype).bits) - 1)
     result, _, fits, _ = jax.lax.fori_loop(0, bits, step, (jnp.ones((), dtype), base, true, true))
     _require(fits, "**", dtype)
     return result

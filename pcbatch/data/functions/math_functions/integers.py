@@ -84,11 +84,10 @@ def comb(n: Num, k: Num) -> Num:
         whole, rest = ways // j, ways % j
         quotient, more = whole * factor, rest * (factor // j) + rest * (factor % j) // j
         good = product_fits(whole.astype(n.dtype), factor.astype(n.dtype)) & (quotient <= limit - more) & fits
-        takes = (j <= few.astype(word)) & (k <= n)
-        return jnp.where(takes & good, quotient + more, ways), fits & (good | ~takes)
+        return jnp.where(good, quotient + more, ways), good
 
     one = jnp.ones((), word)
-    ways, fits = jax.lax.fori_loop(1, steps + 1, step, (one, jnp.asarray(True)))
+    ways, fits = jax.lax.fori_loop(1, jnp.minimum(few, steps) + 1, step, (one, jnp.asarray(True)))
     fits = fits & (few <= steps)
     return _fitting("math.comb", jnp.where(k <= n, ways, word(0)), n.dtype, fits | (k > n))
 
@@ -102,11 +101,12 @@ def perm(n: Num, k: Num = None) -> Num:
 
     def step(j: Index, state: Pair) -> Pair:
         ways, fits = state
-        factor, takes = n - j.astype(n.dtype), (j < k) & (k <= n)
-        good = product_fits(ways, factor)
-        return jnp.where(takes & good, ways * factor, ways), fits & (good | ~takes)
+        factor = n - j.astype(n.dtype)
+        good = product_fits(ways, factor) & fits
+        return jnp.where(good, ways * factor, ways), good
 
-    ways, fits = jax.lax.fori_loop(0, steps, step, (jnp.ones((), n.dtype), jnp.asarray(True)))
+    rounds = jnp.where(k <= n, jnp.minimum(k, steps), 0)
+    ways, fits = jax.lax.fori_loop(0, rounds, step, (jnp.ones((), n.dtype), jnp.asarray(True)))
     fits = (fits & (k <= steps)) | (k > n)
     limit(fits, does_not_fit("math.perm", n.dtype))
     return jnp.where(k <= n, ways, 0)
@@ -174,7 +174,7 @@ def _modular_loop(factor: Num, power: Num, size: Num) -> Num:
         taken = (power >> k.astype(power.dtype)) & 1 == 1
         return jnp.where(taken, modular_product(result, square, size), result), modular_product(square, square, size)
 
-    bits = power.dtype.itemsize * 8
+    bits = power.dtype.itemsize * 8 - jax.lax.clz(power).astype(np.int32)
     return jax.lax.fori_loop(0, bits, step, (jnp.ones_like(size) % size, factor))[0]
 
 
