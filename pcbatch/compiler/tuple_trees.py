@@ -34,12 +34,11 @@ def tuples_wanted(inferred: Inferred, displays: Displays | None, decided: Decisi
     """Return what lets tuples that meet other structures be records of the lane; nothing where there are none."""
     pairs = [(objects_of(one.first), objects_of(one.second)) for one in inferred.conflicts.values()]
     pairs += [(objects_of(a), objects_of(b)) for each in inferred.unlike.values() for a, b in each]
-    meeting = [found for pair in pairs for whole in pair for found in _nested(whole, frozenset())]
-    for error in inferred.errors.values():
-        if isinstance(error, UnlikeError):
-            one, other = map(_of_values, error.values)
-            pairs.append((one, other))
-    meeting += [found for one, other in pairs for found in _meeting(one, other) if found]
+    errors = (each for error in inferred.errors.values() for each in (error, error.__cause__))
+    pairs += [tuple(map(_of_values, error.values)) for error in errors if isinstance(error, UnlikeError)]
+    meeting = [found for one, other in pairs for found in _meeting(one, other) if found]
+    # None meets all: a tuple that grows where None was is in others of its kind.
+    meeting = meeting or [found for pair in pairs for whole in pair for found in _nested(whole, ())]
     if not meeting or displays is None:
         return NONE
     if not decided.displays:
@@ -107,17 +106,14 @@ def _tags_differ(x: Any, y: Any) -> bool:
     return both and (_text(x[0]) is None or _text(x[0]) != _text(y[0]))
 
 
-def _nested(x: Any, around: frozenset[int]) -> Iterator[tuple[Any, ...]]:
-    """The tuples in a type that hold others of their length, and those in these."""
-    length = {len(x)} if type(x) is tuple else set[int]()
-    if length & around:
-        yield x
-    parts = [] if isinstance(x, Cell) else children_of(x)[0]
-    for part in parts:
-        found = list(_nested(part, around | length))
+def _nested(x: Any, around: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The tuples in a type that hold others of their kind, and those in these."""
+    whole = (x,) if type(x) is tuple else ()
+    yield from (x for one in whole if any(_parts_alike(one, other) for other in around))
+    for part in () if isinstance(x, Cell) else children_of(x)[0]:
+        found = list(_nested(part, (*around, *whole)))
         yield from found
-        if any(len(one) in length for one in found):
-            yield x
+        yield from (x for one in whole if any(_parts_alike(one, other) for other in found))
 
 
 def _elements(x: Any) -> list[Any]:
@@ -126,8 +122,8 @@ def _elements(x: Any) -> list[Any]:
 
 def _may_be(found: Any, wanted: tuple[Any, ...]) -> bool:
     """Whether a tuple may be one of those that a type stands for."""
-    tags = [_text(part[0]) for part in (found, wanted)]
-    return (None in tags or tags[0] == tags[1]) and _parts_alike(found, wanted)
+    tag = _text(wanted[0])
+    return (tag is None or tag == _text(found[0])) and _parts_alike(found, wanted)
 
 
 def _parts_alike(x: Any, y: Any) -> bool:
@@ -143,8 +139,9 @@ def _text(x: Any) -> str | None:
 
 
 def _alike(x: Any, y: Any) -> bool:
+    x, y = (part.value if isinstance(part, Optional) else part for part in (x, y))
     kinds = [_kind(part) for part in (x, y)]
-    return None in kinds or kinds[0] == kinds[1]
+    return kinds[0] == kinds[1] or (None in kinds and tuple not in (type(x), type(y)))
 
 
 def _kind(x: Any) -> str | None:

@@ -145,6 +145,40 @@ def code_lengths(text):
     return sorted(out.items())
 
 
+def signed(words, pos):
+    if words[pos] == "-":
+        tree, pos = signed(words, pos + 1)
+        return ("call", "neg", [tree]), pos
+    return (("var", words[pos]) if words[pos].isalpha() else ("num", float(words[pos]))), pos + 1
+
+
+def statement(words):
+    name = "ans"
+    tree, pos = signed(words, 0)
+    if tree[0] == "var" and pos < len(words) and words[pos] == "=":
+        name = tree[1]
+        tree, pos = signed(words, pos + 1)
+    return name, tree
+
+
+def value_of(tree, env):
+    match tree:
+        case ("num", value):
+            return value
+        case ("var", name) if name in env:
+            return env[name]
+        case ("call", _, args):
+            return -value_of(args[0], env)
+    return 0.0
+
+
+def calculated(text):
+    env = {"pi": 3.0}
+    name, tree = statement(text.split())
+    env[name] = value_of(tree, env)
+    return name, env[name]
+
+
 def lanes(function: Any, texts: list[str]) -> list[Any]:
     out = pcbatch.batch(function)(pcbatch.ragged(texts))
     return [as_plain(lane_of(out, k)) for k in range(len(texts))]
@@ -189,3 +223,9 @@ def test_a_stack_of_numbers_and_tuples_is_no_endless_compilation() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="the elements of a list of the lane must be alike"):
         pcbatch.batch(parsed)(pcbatch.ragged(["12+", "1"]))
+
+
+def test_pairs_with_a_tree_are_none() -> None:
+    """A name or a position beside a tree makes no tree of two parts, as `("num", 1.5)` is."""
+    texts = ["x = - 2", "3", "pi", "- - pi", "y = - z"]
+    assert lanes(calculated, texts) == [as_plain(calculated(text)) for text in texts]

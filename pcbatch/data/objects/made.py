@@ -104,7 +104,7 @@ class MadeSchema:
         try:
             put_field(rows, row, field, value)
         except Refusal as unlike:
-            raise _unlike_fields(name, unlike, value) from None
+            raise _unlike_fields(name, unlike, value) from unlike
 
     def changing(self, places: list[tuple[int, int]], levels: Iterable[bool]) -> AbstractContextManager[None]:
         """Note what changes in fields at some places meanwhile: the objects there, `True`, or those inside, `False`."""
@@ -328,7 +328,7 @@ def _record(value: Value) -> Ref:
     except Refusal as unlike:
         if more := mixed_fields(type(value), rows.columns, fields):
             raise WantsRecords(frozenset({MadeClass(type(value), names, more)})) from None
-        raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from None
+        raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from unlike
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))
     heap.made[id(value)] = value, ref
     heap.later += [(ref, (cls, k), part) for k, part in later]
