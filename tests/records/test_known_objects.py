@@ -97,6 +97,13 @@ def made_in_the_lane(n):
     return min(shapes, key=lambda one: one.distance(3.0)).area(), shapes[n % 2].area()
 
 
+def three_made_in_the_lane(n):
+    shapes = [Sphere(n * 1.0, 1.0), Box(2.0, n * 0.5), Plane(n * 2.0)]
+    one, some, pair = shapes[n % 3], shapes[n % 2 :], (None, Box(1.0, n * 1.0), Sphere(n * 1.0, 2.0))
+    either = pair[n % 3]
+    return one.area(), shapes[-1 - n % 3].distance(2.0), some[n % 2].area(), either.area() if either else -5.0
+
+
 def known_choice(n):
     """A choice that is made while compiling needs no records."""
     return min(SHOP, key=lambda one: one.price).name * n
@@ -118,8 +125,8 @@ def classes_and_functions(n):
 
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
-    indexed, nearest, constants_and_fields, rows_of_several_kinds, made_in_the_lane, known_choice,
-    classes_and_functions,
+    indexed, nearest, constants_and_fields, rows_of_several_kinds, made_in_the_lane,
+    three_made_in_the_lane, known_choice, classes_and_functions,
 )  # fmt: skip
 
 

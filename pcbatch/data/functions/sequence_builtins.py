@@ -7,7 +7,6 @@ import functools
 import itertools
 import queue
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import jax
@@ -31,6 +30,7 @@ from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.members import data_of
 from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.decode import RecordList
+from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.pack import known_records
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.tuples.parts import has_tuples, unpacked_tuple
@@ -41,6 +41,7 @@ from pcbatch.data.sequences.indices import checked_index
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.stored import OfObjects
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
@@ -75,8 +76,17 @@ def _part(values: Value, index: Index) -> Value:
     """The element or the slice of a known list or tuple."""
     if values and isinstance(index, Tracer) and index.shape == ():
         return _element(values, index)
-    with suppress(Refusal):  # where the elements are not alike Python's own subscription fails
-        values = lifted(values, index) if isinstance(index, slice) else values
+    try:
+        return (lifted(values, index) if isinstance(index, slice) else values)[index]
+    except Refusal as unlike:
+        return _known_part(values, index, unlike)
+
+
+def _known_part(values: Value, index: Index, unlike: Refusal) -> Value:
+    """The part of a list or tuple whose elements are not alike: Python's own subscription fails at an index of the
+    lane, but objects that a lane has made become records."""
+    if isinstance(unlike, OfObjects) and is_of_lane(list(values)) and classes_in(unlike.values):
+        raise unlike
     return values[index]
 
 
@@ -114,8 +124,8 @@ def _element(values: Value, index: Index) -> Value:
         return values[index]
     try:
         table = LaneList.from_list(values)
-    except Refusal:
-        return values[index]
+    except Refusal as unlike:
+        return _known_part(values, index, unlike)
     return note_value(values, holds_same(table, values))[index]
 
 
