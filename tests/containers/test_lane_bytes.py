@@ -7,9 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import pcbatch
+from tests.strangers.rows import unlike_plain
 
 pytestmark = pytest.mark.share(2)
 
@@ -72,7 +74,46 @@ def lanes(found: Any, count: int) -> list[Any]:
     return [jax.tree.map(lambda x: x.tolist()[k] if is_leaf(x) else x, found, is_leaf=is_leaf) for k in range(count)]
 
 
-@pytest.mark.parametrize("fn", [values, known, keys, hashed, caught], ids=lambda fn: fn.__name__)
+def digits(d):
+    marks = d.hex("-"), d.hex(":", 2), d.hex(b" ", -3), d.hex("-", 0), (d + b"abc").hex("_", 4)
+    return d.hex(), bytearray(d).hex(), *marks, d[1:].hex(), d.hex().upper(), str(d[:1] * 0 + b"ab", "ascii")
+
+
+def numbers(d):
+    few, n = d[:2], len(d)
+    both = int.from_bytes(few, "little"), int.from_bytes(few, "big"), int.from_bytes(few), int.from_bytes([n, 1], "big")
+    signs = [int.from_bytes(few, order, signed=True) for order in ("big", "little")]
+    wide = int.from_bytes(b"\0\0\0\0\0\0\0\0\0" + few, "big"), int.from_bytes(b"\xff" * 9 + d[:1], signed=True)
+    return both, signs, wide, int.from_bytes(few + bytes(n), "little")
+
+
+def bytes_of_numbers(d):
+    n = len(d)
+    x = n * 1000 + 3
+    known = x.to_bytes(4, "big"), x.to_bytes(9, "little"), n.to_bytes(), n.to_bytes(length=2, byteorder="big").hex()
+    signed = [(7 - x).to_bytes(size, order, signed=True) for size in (2, 9) for order in ("big", "little")]
+    size = (x.bit_length() + 7) // 8
+    return known, signed, x.to_bytes(size, "big"), x.to_bytes(n + 2, "little"), (n > 3).to_bytes(1, "big")
+
+
+def too_small(d):
+    found = []
+    for x in (127, 128, 255, 256, -1, -128, -129, 0):
+        for size in (1, 0):
+            for signed in (True, False):
+                try:
+                    found.append((len(d) * 0 + x).to_bytes(size, "big", signed=signed)[0])
+                except OverflowError:
+                    found.append(-1)
+                except IndexError:
+                    found.append(-2)
+    return found
+
+
+BYTES = [values, known, keys, hashed, caught, digits, numbers, bytes_of_numbers, too_small]
+
+
+@pytest.mark.parametrize("fn", BYTES, ids=lambda fn: fn.__name__)
 def test_bytes_equal_those_of_python(fn: Callable[..., Any]) -> None:
     assert lanes(pcbatch.batch(fn)(pcbatch.ragged(DATA)), len(DATA)) == [fn(d) for d in DATA]
 
@@ -96,7 +137,8 @@ def test_a_lane_raises_what_python_raises() -> None:
         (lambda d: d.find("a"), "bytes-like object is required"),
         (lambda d: d + "a", "unsupported operand"),
         (lambda d: bytes([len(d) * 0.5]), "cannot be interpreted as an integer"),
-        (lambda d: d.hex(), "`hex` is not there"),
+        (lambda d: d.hex(str(len(d))), "the mark and the size of groups of digits must be known"),
+        (lambda d: int.from_bytes(d, str(len(d))), "the order of bytes, and whether they have a sign, must be known"),
         (lambda d: jnp.asarray(d), "a dtype of texts"),
     ],
 )
@@ -198,3 +240,20 @@ def test_a_slice_with_a_step_of_the_lane() -> None:
     result = pcbatch.batch(stored).run(jnp.array([6, 2, 1, -1]))
     assert [int(s) == int(pcbatch.Status.OK) for s in result.status] == [True, False, False, False]
     assert result.value.tolist()[0] == stored(6)
+
+
+def wide_numbers(n):
+    d = f"key{n}".encode() + bytes([200, 255, n])
+    h = 2166136261
+    for byte in d:
+        h = ((h ^ byte) * 16777619) & 0xFFFFFFFF
+    first, *rest = bytearray(d)
+    listed = [x << 31 for x in d], sorted(d)[0] << 30, max(d) << 28, sum(d) * 3000000000, {x: x << 33 for x in d}[107]
+    return h, h.to_bytes(4, "little").hex(), d[0] << 24, d[n] * 2**33, first << 30, rest[0] << 26, listed, d[4:].hex()
+
+
+def test_bytes_are_numbers_of_python_with_64_bit_types() -> None:
+    with jax.enable_x64(True):
+        assert unlike_plain(wide_numbers, range(4)) == []
+        found = pcbatch.batch(lambda n: int.from_bytes(bytes([255, n] * 4), "big")).run(np.arange(2))
+        assert [int(s) == int(pcbatch.Status.OK) for s in found.status] == [False, False]

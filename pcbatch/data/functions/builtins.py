@@ -41,7 +41,7 @@ from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.list_order import compare, may_lack_order, require_order
 from pcbatch.data.stored import by_identity, parts
 from pcbatch.data.texts.float_texts import float_of_text
-from pcbatch.data.texts.lane_bytes import LaneBytes
+from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes, bytes_of
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_lists import sorted_characters
 from pcbatch.data.texts.text_numbers import integer_of_text
@@ -313,6 +313,8 @@ def str_(*args: Value, **options: Value) -> Value:
     """The builtin `str`; of values of a lane, integers have a text."""
     if len(args) == 1 and not options and (made := texts.text(args[0])) is not None:
         return made
+    if isinstance(args[0] if args else None, LaneBytes | LaneByteArray):
+        return bytes_of(args[0]).decode(*args[1:], **options)
     return str(*map(shown, args), **options)
 
 
@@ -383,9 +385,7 @@ def is_(a: Value, b: Value) -> Value:
 
 def _is_data(value: Value) -> bool:
     """Return whether a value is built of others, so that what reaches a lane is a copy of it."""
-    if isinstance(value, set | Container):
-        return True
-    return value is not None and not jax.tree_util.all_leaves([value])
+    return isinstance(value, set | Container) or (value is not None and not jax.tree_util.all_leaves([value]))
 
 
 def is_not(a: Value, b: Value) -> Value:

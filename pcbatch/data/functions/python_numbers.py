@@ -24,6 +24,7 @@ from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 from pcbatch.data.rounding import exact_product, once
 from pcbatch.data.sequences import list_reductions
+from pcbatch.data.texts.byte_numbers import to_bytes
 from pcbatch.data.values import Num, Value
 from pcbatch.errors import Refusal
 
@@ -326,7 +327,6 @@ ATTRIBUTES = frozenset({"numerator", "denominator"})
 REFUSED = {
     "as_integer_ratio": "its two integers have no bound: write `math.frexp(x)` for a fraction and a power of two",
     "hex": "the value itself is compared and computed with; its text can only be shown",
-    "to_bytes": "compute with the number itself: `(n >> 8 * k) & 255` is the byte number `k`",
 }
 
 
@@ -364,7 +364,8 @@ def _conjugate(value: Value) -> Value:
     return number(jnp.conj(value), value) if kind_of(value.dtype) is complex else attribute(value, "real")
 
 
-_METHODS: dict[str, Callable[[Value], Value]] = {
+_METHODS: dict[str, Callable[..., Value]] = {
+    "to_bytes": to_bytes,
     "bit_length": lambda n: _whole(integers.bit_length, n),
     "bit_count": lambda n: _whole(integers.bit_count, n),
     "is_integer": _is_integer,

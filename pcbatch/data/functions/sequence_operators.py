@@ -35,6 +35,7 @@ from pcbatch.data.own_order import ask_which, compared, of_two_classes, refuse_o
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.byte_numbers import from_bytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
 from pcbatch.errors import OtherCount
@@ -173,6 +174,8 @@ def method_of_known(fn: Any) -> Callable[..., Value] | None:
     """Return what stands in for a method of a text, a list, a tuple, a dict or a set; None for any other function."""
     owner: Any = getattr(fn, "__self__", None)
     name = getattr(fn, "__name__", "")
+    if name == "from_bytes" and owner is int:
+        return from_bytes
     if name == "fromkeys" and owner in (dict, OrderedDict):
         return from_keys if owner is dict else lambda *given: ordered_dict(from_keys(*given))
     if isinstance(fn, BuiltinFunctionType) and isinstance(owner, str):

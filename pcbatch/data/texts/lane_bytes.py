@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.data.checks import require
-from pcbatch.data.columns import Unset
+from pcbatch.data.columns import Unset, taken
 from pcbatch.data.container import for_kind
-from pcbatch.data.origins import Origin, kind_of
+from pcbatch.data.origins import Origin, kind_of, number
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.texts.lane_text import LaneText
@@ -22,12 +22,28 @@ from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 HELP = "a list of the numbers has the methods of lists, `list(data)`, and `bytes(numbers)` makes bytes of it"
+MARK_HELP = "write them as constants: `data.hex(':', 2)`"
 SEARCHES = frozenset("find rfind index rindex count startswith endswith".split())
+
+
+class Bytes(LaneList):
+    """A list of numbers from 0 to 255, in columns of int32. As numbers of Python they have the dtype of such."""
+
+    __slots__ = ()
+
+    def element(self, index: Index) -> Value:
+        """Return the number at an index that is known to be in range."""
+        return number(super().element(index))
+
+    def as_list(self) -> Value:
+        """Return the numbers as a list, no view."""
+        plain = self._plain()
+        return plain if isinstance(plain.columns, Unset) else self._new(plain.columns.astype(int), plain.length)
 
 
 @for_kind(bytes)
 @jax.tree_util.register_pytree_node_class
-class LaneBytes(LaneTuple):
+class LaneBytes(Bytes, LaneTuple):
     """Bytes whose numbers or length depend on the lane."""
 
     __slots__ = ()
@@ -68,6 +84,27 @@ class LaneBytes(LaneTuple):
         """Return the text that these bytes encode; a lane with bytes beyond ASCII stops where one may be a part."""
         return encodable(self.text, encoding, errors)
 
+    def hex(self, sep: str | bytes | None = None, bytes_per_sep: int = 1) -> Text:
+        """Return the hexadecimal digits of the bytes, two of each, with a mark between groups of bytes."""
+        if isinstance(sep, LaneText | LaneBytes) or isinstance(bytes_per_sep, jax.Array):
+            raise Refusal("PCB306", "the mark and the size of groups of digits must be known", helps=(MARK_HELP,))
+        mark = "" if sep is None else bytes.hex(b"ab", sep)[2:-2]  # Python refuses what is no mark
+        plain = self._plain()
+        if isinstance(plain.columns, Unset):
+            return LaneText.known("")
+        group, room = abs(bytes_per_sep), plain.columns.shape[0]
+        group = group if mark and group else room
+        length = 2 * plain.length + (_positive(plain.length - 1) // group if mark else 0)
+        places = jnp.arange(2 * room + (room - 1) // group, dtype=np.int32)
+        place = length - 1 - places if bytes_per_sep > 0 else places
+        block, rest = place // (2 * group + 1), place % (2 * group + 1)
+        at = block * group + rest // 2
+        byte = taken(plain.columns, plain.length - 1 - at if bytes_per_sep > 0 else at)
+        digit = jnp.where((rest % 2 == 0) == (bytes_per_sep > 0), byte & 15, byte >> 4)
+        codes = jnp.where(digit < 10, digit + ord("0"), digit + (ord("a") - 10))
+        codes = jnp.where(rest == 2 * group, ord(mark), codes) if mark else codes
+        return LaneText.made(codes.astype(np.int32), length)
+
     def __getattribute__(self, name: str) -> Value:
         if name in SEARCHES:
             return lambda part, *places: getattr(self.text, name)(_part(part, name[-4:] != "with"), *places)
@@ -96,7 +133,7 @@ class LaneBytes(LaneTuple):
 
 
 @jax.tree_util.register_pytree_node_class
-class LaneByteArray(LaneList):
+class LaneByteArray(Bytes):
     """A `bytearray` of the lane: a list of numbers from 0 to 255, with the searches of bytes."""
 
     __slots__ = ()
@@ -116,7 +153,7 @@ class LaneByteArray(LaneList):
         return cls.tree_unflatten((Origin.NUMBER,), (values.columns, values.length))
 
     def __getattribute__(self, name: str) -> Value:
-        if name in SEARCHES or name == "decode":
+        if name in SEARCHES or name in ("decode", "hex"):
             return getattr(bytes_of(self), name)
         if name in ("insert", "sort"):
             raise Refusal("PCB306", f"`{name}` is not there for a bytearray of the lane", helps=(HELP,))
@@ -166,6 +203,10 @@ def _numbers(values: Value) -> Value:
     if isinstance(values, LaneText | str | int) or (isinstance(values, jax.Array) and values.ndim == 0):
         raise TypeError("can assign only bytes, buffers, or iterables of ints in range(0, 256)")
     return LaneBytes.checked(as_list(values))._plain()
+
+
+def _positive(value: Index) -> Index:
+    return max(value, 0) if isinstance(value, int) else jnp.maximum(value, 0)
 
 
 def _byte(value: Value) -> Value:

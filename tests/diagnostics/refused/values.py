@@ -187,14 +187,6 @@ ROWS = [
         outside="NAMES[int(r)]",
     ),
     Row(
-        "bytes of a number",
-        "PCB306",
-        "`(n >> 8 * k) & 255` is the byte number `k`",
-        "@pcbatch.batch\ndef f(n):\n    return n.to_bytes(4, 'little')[1]\n",
-        "[(300,), (5,)]",
-        (("n.to_bytes(4, 'little')[1]", "(n >> 8 * 1) & 255"),),
-    ),
-    Row(
         "objects",
         "PCB405",
         "pass an object for each lane: `pcbatch.pack(p)`",
