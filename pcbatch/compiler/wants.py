@@ -126,7 +126,7 @@ def _functions(program: CfgProgram, inferred: Inferred, helpers: Helpers) -> Dec
         cures, why = _cures(error)
         if Cure.ALONG not in cures:
             continue
-        chain = called(user_frames(error), loc)
+        chain = [frame for frame in called(user_frames(error), loc) if not is_attempted(frame.code)]
         functions = error.functions if isinstance(error, Refusal) else ()
         if not functions and chain:
             why = f"{why} (line {chain[-1].loc.line})"
@@ -179,8 +179,6 @@ def _callable(chain: list[TracebackFrame]) -> list[TracebackFrame]:
     for frame in chain:
         if not is_user_code(frame.code) or is_kept(frame.code):
             break
-        if is_attempted(frame.code):
-            continue
         if not frame.name.startswith("<") or frame.name == "<lambda>":  # a comprehension has a frame, too
             found.append(frame)
     return found

@@ -22,6 +22,7 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.values import Value
+from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 
 
@@ -85,6 +86,13 @@ def closed(cls: type, *captured: Value) -> Value:
     return recorded(made)
 
 
+def meaning(cls: type, name: str) -> Any:
+    """Return what tells apart what a call of a name means in classes: the function, and with it the class where that
+    is an argument of it."""
+    found = inspect.getattr_static(cls, name, None)
+    return cls if isinstance(found, classmethod) or name == "__class__" else found
+
+
 def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Value:
     """Return whether a method of an object is that of a class; `before` are classes whose it is known not to be.
 
@@ -98,11 +106,13 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
         if inside is True:
             require(value.present, *_of_none(name))
         return inside
-    function = inspect.getattr_static(owner, name, None)
+    function = meaning(owner, name)
     if isinstance(value, Ref):
         type_ = value.pcbatch_type
-        others = [inspect.getattr_static(cls, name, None) for cls in before]
-        methods = {c: inspect.getattr_static(type_.schema.classes[c].cls, name, None) for c in type_.classes}
+        others = [meaning(cls, name) for cls in before]
+        fields = {c for c in type_.classes if type_.schema.place(c, name) is not None}  # which hide what the class has
+        classes = dict(zip(type_.classes, type_.types, strict=True))
+        methods = {c: None if c in fields else meaning(cls, name) for c, cls in classes.items()}
         having = [c for c in methods if methods[c] is function]
         if not having:
             return False
@@ -116,7 +126,7 @@ def runs(value: Value, name: str, owner: type, before: tuple[type, ...]) -> Valu
         return inside if isinstance(inside, bool) else number(jnp.asarray(inside))
     cls = vars(value)["pcbatch_class"] if isinstance(value, Draft) else type(value)
     cls = value.members if isinstance(value, MemberValue) else cls
-    return inspect.getattr_static(cls, name, None) is function
+    return meaning(cls, name) is function and name not in getattr(value, "__dict__", ())
 
 
 def _of_none(name: str) -> tuple[str, str]:
@@ -165,8 +175,11 @@ class Bases:
                 return getter(self._value)
             case staticmethod(__func__=function):
                 return function
-            case classmethod(__func__=function):
+            case classmethod(__func__=function) if len(classes) == 1:
                 return MethodType(function, classes[0])
+            case classmethod():
+                title = f"`super().{name}` is a method of the class, and that is another one in other lanes"
+                raise Refusal("PCB320", title, helps=("write a method of the object in its place",), cures=Cure.NONE)
             case None:
                 raise AttributeError(f"'super' object has no attribute '{name}'")
             case made if made is object.__init__:

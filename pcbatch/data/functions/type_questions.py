@@ -23,6 +23,7 @@ from pcbatch.data.functions.python_objects import python_object
 from pcbatch.data.functions.users_code import load_attribute
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.objects import questions
+from pcbatch.data.objects.attributes import class_attribute
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
@@ -75,6 +76,12 @@ def same_type(test: str, a: Value, b: Value) -> Value:
     if isinstance(a, Ref) and isinstance(b, Ref):
         return questions.same_type(test, a, b)
     return type_test(test, b, type_(a)) if isinstance(b, Ref) else type_test(test, a, type_(b))
+
+
+def of_type(value: Value, name: str) -> Any:
+    """The attribute `type(value).name`."""
+    found = class_attribute(value, name) if isinstance(value, Ref) else None
+    return getattr(type_(value), name) if found is None else found
 
 
 def hasattr_(value: Value, name: str, /) -> Value:

@@ -27,6 +27,7 @@ from pcbatch.data.objects.ref_type import (
     static_attribute,
 )
 from pcbatch.data.objects.tables import columns_of
+from pcbatch.data.objects.tuples.classes import python_class
 from pcbatch.data.origins import note_call
 from pcbatch.data.values import Column, Value
 from pcbatch.errors import Refusal
@@ -71,6 +72,15 @@ def _constant(cls: type, name: str) -> Value:
     """The number or the text that a class has under a name, a text as one of the lane; None for anything else."""
     found = inspect.getattr_static(cls, name, None)
     return found if type(found) in (int, float, bool) else lane_value(found) if type(found) is str else None
+
+
+def class_attribute(ref: Ref, name: str) -> Value:
+    """Return `type(x).name` of a record of several classes, a number or a text; None for anything else."""
+    type_ = ref.pcbatch_type
+    found = [(c, getattr(python_class(class_at(type_, c)), name, None)) for c in type_.classes]
+    if len(found) < 2 or type_.optional or any(type(value) not in (int, float, bool, str) for _, value in found):
+        return None
+    return _either_of(ref, name, [(c, lane_value(value) if type(value) is str else value) for c, value in found])
 
 
 def _either_of(ref: Ref, name: str, values: list[tuple[int, Value]]) -> Value:
@@ -161,9 +171,9 @@ def _is_frozen(cls: type) -> bool:
 def _note_methods(ref: Ref, name: str) -> None:
     """Have the methods or properties of several classes compiled along, so that each lane calls that of its object."""
     found = [inspect.getattr_static(cls, name, None) for cls in ref.pcbatch_type.types]
-    methods = [one.fget if isinstance(one, property) else one for one in found]
+    methods = [one.fget if isinstance(one, property) else getattr(one, "__func__", one) for one in found]
     codes = [method.__code__ for method in methods if isinstance(method, FunctionType)]
-    if len(codes) == len(methods):
+    if codes and all(map(callable, methods)):
         for code in codes:
             note_call(code)
         title = f"the classes of {ref!r} have methods `{name}` of their own"
@@ -186,6 +196,8 @@ def _of_class(ref: Ref, name: str) -> Any:
             return MethodType(found, ref)
         case property(fget=FunctionType() as getter):
             return getter(ref)
+        case classmethod() if len(types) > 1:
+            _note_methods(ref, name)
         case staticmethod() | classmethod():
             return getattr(types[0], name)
         case None:

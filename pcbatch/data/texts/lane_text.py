@@ -168,6 +168,7 @@ class LaneText(Letters):
     def _parted(self, sep: Value, place: Index, missing: Value) -> tuple[Self, Self, Self]:
         part = operand(sep, "must be str")
         require(part.length > 0, "ValueError", "empty separator")
+        place = narrowed(place)
         first = jnp.where(place < 0, missing, place)
         width = jnp.where(place < 0, 0, part.length)
         return (self.made(self.codes, first), self.made(part.codes, width), self[first + width :])

@@ -14,7 +14,7 @@ from pcbatch.data.columns import leaf_at, taken
 from pcbatch.data.container import lane_value
 from pcbatch.data.origins import Origin, number
 from pcbatch.data.sequences import moves
-from pcbatch.data.sequences.indices import checked_index, integer, repeated, repetitions, slice_range
+from pcbatch.data.sequences.indices import checked_index, integer, narrowed, repeated, repetitions, slice_range
 from pcbatch.data.sequences.lane_sequence import Compared
 from pcbatch.data.texts import text_search
 from pcbatch.data.texts.known_texts import refuse_shown
@@ -49,7 +49,7 @@ class Text(Compared):
     @classmethod
     def made(cls, codes: Column, length: Index) -> Self:
         """Return the text of some codes, of which the first `length` count."""
-        new: Self = cls.tree_unflatten(ORIGINS, (codes, length))
+        new: Self = cls.tree_unflatten(ORIGINS, (codes, narrowed(length)))  # that of a place is int64 with 64-bit types
         return new
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from pcbatch.data.functions import sequence_operators
 from pcbatch.data.functions.users_code import LIBRARIES
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.resolve import MISSING, asked_type, resolve
 from pcbatch.frontend.source.tree import Node, constant, is_constant, supported
 
 # `__module__` is read of these types only: an attribute of another object may run code of the user.
@@ -67,9 +67,7 @@ def is_type_test(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
     """Whether a node is a comparison such as `type(x) is ...`."""
     if not isinstance(node, gast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in TYPE_TESTS:
         return False
-    left = node.left
-    asks = isinstance(left, gast.Call) and len(left.args) == 1 and not left.keywords
-    return asks and not isinstance(left.args[0], gast.Starred) and resolve(unit, left.func, hidden) is type
+    return asked_type(unit, node.left, hidden) is not None
 
 
 def is_text(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
@@ -85,3 +83,8 @@ def is_text_method(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
 def text_method(method: Node) -> Node:
     """Return what stands for the method of a text, which may get texts of the lane."""
     return supported(sequence_operators.text_method, [method.value, constant(method.attr, method)], method)
+
+
+def text_call(node: Node) -> Node:
+    """Return what stands for a call of such a method."""
+    return gast.copy_location(gast.Call(text_method(node.func), node.args, node.keywords), node)

@@ -50,12 +50,13 @@ from pcbatch.frontend.build.library_calls import (
     is_text,
     is_text_method,
     is_type_test,
+    text_call,
     text_method,
 )
 from pcbatch.frontend.build.outside_changes import attribute_owner, changes_outside, known_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.impure import Impure, impure
-from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.resolve import MISSING, asked_type, resolve
 from pcbatch.frontend.source.rewrites.method_lookup import traced_super
 from pcbatch.frontend.source.rewrites.nested import has_cache, is_cache
 from pcbatch.frontend.source.rewrites.spread import with_known_stars
@@ -168,7 +169,8 @@ class _Written:
 
     def change(self, child: Node) -> Node:
         """Rewrite a part of the node."""
-        if isinstance(self.node, gast.Call) and child is self.node.func and isinstance(child, gast.Attribute):
+        func = getattr(self.node, "func", None)
+        if child is func and isinstance(child, gast.Attribute) and child.attr != "__class__":
             # `substitute` takes the method itself, so its name is not a read of an attribute.
             outside = known_object(self.unit, child.value, self.hidden)
             new = rebuild(child, lambda value: _rewritten(self.unit, value, self.inner, self.all_))
@@ -274,10 +276,6 @@ BESIDE: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
 # Of the parts, another node: the first that applies.
 
 
-def _on_text(w: _Written, node: Node) -> Node:
-    return _call_of(text_method(node.func), node.args, node)
-
-
 def _type_test(w: _Written, node: Node) -> Node:
     test = constant(type(node.ops[0]).__name__, node)
     turned = gast.copy_location(gast.Compare(w.node.comparators[0], node.ops, [node.left]), node)
@@ -287,8 +285,8 @@ def _type_test(w: _Written, node: Node) -> Node:
 
 
 def _from_numpy(w: _Written, node: Node) -> Node:
-    call = _call_of(supported(libraries.from_numpy, [node.func], node.func), node.args, node)
-    return supported(origins.array, [call], node)
+    function = supported(libraries.from_numpy, [node.func], node.func)
+    return supported(origins.array, [_call_of(function, node.args, node)], node)
 
 
 def _of_library(w: _Written, node: Node) -> Node:
@@ -329,6 +327,8 @@ def _substituted(w: _Written, func: Node) -> Node:
 def _load_attribute(w: _Written, node: Node) -> Node:
     """Rewrite a read of an attribute, which may be a property; names that belong to a class stay as they are."""
     name = node.attr
+    if isinstance(node.ctx, gast.Load) and asked_type(w.unit, w.node.value, w.hidden) is not None:
+        return supported(type_questions.of_type, [node.value.args[0], constant(name, node)], node)
     is_known = resolve(w.unit, w.node, w.hidden) is not MISSING
     if is_known or not isinstance(node.ctx, gast.Load) or name in (*PARTS, "__class__") or name.startswith("__"):
         return _operator(w, node)
@@ -375,7 +375,7 @@ def _operator(w: _Written, node: Node) -> Node:
 
 OF_PARTS: tuple[tuple[Callable[[_Written], bool], Rewrite], ...] = (
     # A method of a known text and a test of a type are a call and a comparison of their own.
-    (lambda w: isinstance(w.node, gast.Call) and is_text_method(w.unit, w.node.func, w.hidden), _on_text),
+    (lambda w: is_text_method(w.unit, getattr(w.node, "func", None), w.hidden), lambda _, node: text_call(node)),
     (lambda w: is_type_test(w.unit, w.node, w.hidden), _type_test),
     (lambda w: isinstance(w.node, gast.Attribute), _load_attribute),
     (lambda w: not isinstance(w.node, gast.Call), _operator),

@@ -74,6 +74,16 @@ def builtin_name(unit: Unit, node: Node, names: frozenset[str]) -> str | None:
     return next((name for name in sorted(names) if value is getattr(builtins, name)), None)
 
 
+def asked_type(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Node | None:
+    """The expression whose class `type(x)` or `x.__class__` asks for; None for other nodes."""
+    match node:
+        case gast.Call(func=func, args=[value], keywords=[]) if not isinstance(value, gast.Starred):
+            return value if resolve(unit, func, hidden) is type else None
+        case gast.Attribute(value=value, attr="__class__", ctx=gast.Load()):
+            return value if resolve(unit, value, hidden) is MISSING else None
+    return None
+
+
 def is_batch_decorator(unit: Unit, node: Node) -> bool:
     """Whether an expression means `pcbatch.batch` or `pcbatch.batch(...)`."""
     function = resolve(unit, node.func if isinstance(node, gast.Call) else node)

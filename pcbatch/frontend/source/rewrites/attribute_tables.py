@@ -36,7 +36,7 @@ def table_of(unit: Unit, node: Node) -> Node | None:
             found = _table(unit, name)
             if found is None or found[1].__globals__ is not unit.fn.__globals__:
                 return None
-            located, init, made = found
+            located, init, made, _ = found
             here = load(own, node)
             values = [_value(unit, located, init, one, here) for one in _values(made)]
             if any(value is None for value in values):
@@ -48,11 +48,15 @@ def table_of(unit: Unit, node: Node) -> Node | None:
 
 
 def is_table(unit: Unit, statement: Node) -> bool:
-    """Return whether a statement of an `__init__` makes such a table."""
+    """Return whether a statement of an `__init__` makes such a table; who asks for it is to be compiled along."""
     match statement:
         case gast.Assign(targets=[gast.Attribute(attr=name)], value=value) if isinstance(value, DISPLAYS):
             found = _table(unit, name)
-            return found is not None and found[1] is unit.fn
+            if found is None or found[1] is not unit.fn:
+                return False
+            for user in found[3]:  # the object has no such attribute where it is traced
+                unit.want(user.__code__, statement, "it asks for a function of a table of its object")
+            return True
     return False
 
 
@@ -62,8 +66,8 @@ def is_of_owner(unit: Unit, function: Node) -> bool:
     return isinstance(owner, type) and issubclass(owner, FunctionValue) and not owner.pcbatch_recorded
 
 
-def _table(unit: Unit, name: str) -> tuple[Located, FunctionType, Node] | None:
-    """The `__init__` that makes the table of an attribute, and its display."""
+def _table(unit: Unit, name: str) -> tuple[Located, FunctionType, Node, list[FunctionType]] | None:
+    """The `__init__` that makes the table of an attribute, its display, and the functions that name the attribute."""
     owner = owner_of(unit.fn)
     init = None if owner is None else inspect.getattr_static(owner, "__init__", None)
     if not unit.decisions.functions or not isinstance(init, FunctionType) or owner_of(init) is None:
@@ -90,7 +94,7 @@ def _table(unit: Unit, name: str) -> tuple[Located, FunctionType, Node] | None:
                     return None
     if made is None or not _is_fixed(made[0].node, made[2], owner):
         return None
-    return made
+    return *made, users
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
 
@@ -21,7 +21,13 @@ from pcbatch.frontend.source.rewrites.comparisons import (
     has_method,
     root_of_order,
 )
-from pcbatch.frontend.source.rewrites.method_lookup import candidates, is_simple, methods_named, properties
+from pcbatch.frontend.source.rewrites.method_lookup import (
+    candidates,
+    is_simple,
+    methods_named,
+    properties,
+    takes_object,
+)
 from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
@@ -71,7 +77,10 @@ PLAIN_BUILTINS = (
 
 
 class Dispatch:
-    """Makes such choices for one function, with names that are new in it."""
+    """Makes such choices for one function, with names that are new in it. `made` gives what makes an object whose
+    `__init__` is compiled along, in place of the call of its class, and None for other calls."""
+
+    made: Callable[[Node], Node | None]
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -138,7 +147,7 @@ class Dispatch:
     ) -> Node | None:
         """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
         functions = list(getters or candidates(self.unit, *name.split()))
-        functions = [one for one in functions if getters or self.takes(one, args, keywords)]
+        functions = [one for one in functions if (getters and name) or self.takes(one, args, keywords)]
         if not functions or self.is_plain(value):
             return None
         first: list[Node] = []
@@ -165,10 +174,13 @@ class Dispatch:
         """Whether a method has parameters for the arguments of a call: others of its name may not."""
         if any(isinstance(arg, gast.Starred) for arg in args) or any(keyword.arg is None for keyword in keywords):
             return True
-        try:
-            inspect.signature(resolve(self.unit, function)).bind(None, *args, **{one.arg: one for one in keywords})
-        except (TypeError, ValueError):
-            return False
+        own = [None] if takes_object(self.unit, function) else []
+        called = resolve(self.unit, called_by_class(function))
+        with suppress(ValueError):  # a builtin may have no signature
+            try:
+                inspect.signature(called).bind(*own, *args, **{one.arg: one for one in keywords})
+            except TypeError:
+                return False
         return True
 
     def reflected(self, node: Node) -> Node | None:
@@ -257,8 +269,9 @@ class Dispatch:
         before = display([one.value for one in functions[:k] if one.attr == function.attr], node)
         holds = supported(drafts.runs, [value, constant(function.attr, node), function.value, before], node)
         made = self.defaults(function, value, args, keywords)
-        body = gast.Call(func=function, args=[value, *args], keywords=[*keywords, *made])
-        return holds, gast.copy_location(body, node)
+        own = [value] if takes_object(self.unit, function) else []
+        body = gast.copy_location(gast.Call(called_by_class(function), [*own, *args], [*keywords, *made]), node)
+        return holds, self.made(body) or body
 
     def defaults(self, function: Node, value: Node, args: list[Node], keywords: Any) -> list[Node]:
         """The defaults that a function which is a value has got where it was made, for the arguments left out."""
@@ -278,6 +291,11 @@ class Dispatch:
     def temp(self, name: str, node: Node) -> str:
         self.temps += 1
         return f"{name}_{self.temps}_{getattr(node, 'lineno', 0)}_{getattr(node, 'col_offset', 0)}"
+
+
+def called_by_class(function: Node) -> Node:
+    """Return what is called for a candidate: a class where that is what `__class__` of its objects gives."""
+    return function.value if function.attr == "__class__" else function
 
 
 def format_slots(template: str) -> list[bool]:

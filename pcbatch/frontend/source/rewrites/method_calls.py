@@ -2,11 +2,12 @@
 
     p.move(3)            ==>      Point.move(p, 3)                                   `p` is known to be a `Point`
     shape.area()         ==>      Disc.area(shape) if runs(shape, Disc.area) else Box.area(shape) if ...
+    type(shape)(n)       ==>      Disc(n) if runs(shape, Disc.__class__) else Box(n) if ...
     Tree(n)              ==>      a draft of an object, which `Tree.__init__` fills, and the object made of it
 
 A method that branches on values of the lane is compiled along, like any helper, and for that its function must be known
 before anything runs. Where the class of the object is not known, type inference decides the conditions, or each lane
-does.
+does. Static functions, classes and methods of the class that stand under the name are called likewise, without `shape`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import MISSING, is_builtin, resolve
+from pcbatch.frontend.source.resolve import MISSING, asked_type, is_builtin, resolve
 from pcbatch.frontend.source.rewrites.comparisons import COMPARED, compared
 from pcbatch.frontend.source.rewrites.dispatch import (
     ASKED,
@@ -39,6 +40,7 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     call_of_base,
     candidates,
     class_of,
+    classes,
     function_of,
     generator_methods,
     is_simple,
@@ -126,6 +128,9 @@ class _Writer(Dispatch):
             case gast.BinOp(left=gast.Constant(value=str(template)), op=gast.Mod(), right=right):
                 operands = right.elts if isinstance(right, gast.Tuple) else [right]
                 return self.filled(node, operands, percent_slots(template, len(operands)))
+            case gast.Call(func=func) if (value := asked_type(self.unit, func)) is not None:
+                found = classes(self.unit, value)
+                return self.dispatched(node, value, "", node.args, node.keywords, found) if found else None
             case gast.Call(func=func) if not isinstance(func, gast.Name) and is_called_value(self.unit, func):
                 named = gast.Call(func=attribute(func, "__call__", func), args=node.args, keywords=node.keywords)
                 return self.dispatched(gast.copy_location(named, node), func, "__call__", node.args, node.keywords)

@@ -6,13 +6,14 @@ import dis
 import inspect
 import sys
 from collections.abc import Iterator
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import gast
 
 from pcbatch.data.functions import drafts
 from pcbatch.data.object_parts import is_users
+from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.locate import locate
@@ -125,19 +126,43 @@ def _behind(cls: type, classes: tuple[type, ...], name: str) -> type | None:
 
 
 def candidates(unit: Unit, *names: str) -> Iterator[Node]:
-    """The methods that are compiled along and that classes of the user's have under a name; where there are several
-    names, Python asks for the first that the class has."""
-    found: list[FunctionType] = []
+    """What classes of the user's have under a name that a call may mean: functions that are compiled along, and static
+    ones of others; where there are several names, Python asks for the first that the class has."""
+    found: list[object] = []
     for k, name in enumerate(names):
-        if not any(key[2] == name for key in unit.decisions.helpers):
-            continue
-        for cls in unit.classes.values():
+        having = {key: cls for key, cls in unit.classes.items() if any(name in vars(one) for one in cls.__mro__[:-1])}
+        for cls in having.values():
             found += own_methods([cls] if any(any(own_methods([cls], before)) for before in names[:k]) else [], name)
-        for key, cls in unit.classes.items():
-            for function in own_methods([cls], name):
-                if unit.batched(function) is not None and not any(function is one for one in found):
-                    found.append(function)
-                    yield attribute(load(key, unit.node), name, unit.node)
+        for key, cls in having.items():
+            meaning = drafts.meaning(cls, name)
+            if _is_called(unit, inspect.getattr_static(cls, name), name) and not any(meaning is one for one in found):
+                found.append(meaning)
+                yield attribute(load(key, unit.node), name, unit.node)
+
+
+def _is_called(unit: Unit, value: Any, name: str) -> bool:
+    """Whether a call by the class may take the place of one by an object, where the class has this under a name."""
+    function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+    if isinstance(function, FunctionType) and is_users(function.__module__ or ""):
+        return unit.batched(function) is not None
+    return isinstance(value, staticmethod | BuiltinFunctionType | type) and not name.startswith("__")
+
+
+def classes(unit: Unit, value: Node) -> list[Node]:
+    """Return the classes of the user's that an object may be of, each as what `__class__` of its objects is; none for
+    an object that would have to be kept in a variable to be asked twice."""
+    if not is_simple(unit, value) or resolve(unit, value) is not MISSING:
+        return []
+    owner = class_of(unit, value.id, value) if isinstance(value, gast.Name) else None
+    below, apart = object if owner is None else owner[0], (BaseException, FunctionValue)
+    found = [key for key, cls in unit.classes.items() if issubclass(cls, below) and not issubclass(cls, apart)]
+    return [attribute(load(key, unit.node), "__class__", unit.node) for key in found]
+
+
+def takes_object(unit: Unit, function: Node) -> bool:
+    """Return whether what a class has under a name gets the object before the arguments of a call."""
+    found = inspect.getattr_static(resolve(unit, function.value), function.attr, None)
+    return isinstance(found, FunctionType | property)
 
 
 def properties(unit: Unit, name: str, setters: bool = False) -> Iterator[Node]:
