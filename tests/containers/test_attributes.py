@@ -219,9 +219,9 @@ def test_a_lane_that_reaches_it_raises() -> None:
 
 def test_attributes_that_lanes_lack_are_refused_where_python_has_them() -> None:
     def default(n: int) -> Any:
-        return getattr(bytes([n]), "hex", -1)
+        return getattr(bytes([n]), "upper", -1)
 
-    with pytest.raises(pcbatch.CompileError, match="`hex` is not there for bytes"):
+    with pytest.raises(pcbatch.CompileError, match="`upper` is not there for bytes"):
         pcbatch.batch(default)(LANES)
 
 
