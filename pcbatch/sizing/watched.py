@@ -28,6 +28,7 @@ NOWHERE, IN_OBJECT, IN_CONTAINER = range(3)  # what is around a value; an object
 FIRST = 2  # times that a function returns with a look
 HUGE, WIDE = 2**20, 2**12  # elements or characters, and bits of an integer, that end a run
 MOST_SEEN = 400  # values of one look
+LISTING = frozenset({"join", "sorted", "list", "tuple", "extend", "deque"})
 MANY, UNFINISHED = 8, 4  # objects of a class, of which a run that has not ended is taken to make more: times as many
 FEW = 8  # elements that show whether a container has others in it
 
@@ -134,7 +135,7 @@ class Watch:
 
     def _note_return(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        if code.co_flags & inspect.CO_GENERATOR and code.co_name != "<genexpr>":
+        if code.co_flags & inspect.CO_GENERATOR and _is_listed(frame):
             self._yields[frame] += 1  # of which a list may be made that no variable holds
             self.sizes.note([], self._yields[frame], NOWHERE)
         elif code.co_name == "__init__" and not _calls_same(frame.f_back, made := frame.f_locals[code.co_varnames[0]]):
@@ -183,6 +184,12 @@ class Watch:
                 waiting.extend((part, max(around, IN_OBJECT)) for part in fields)
         others = (n for cls, n in Counter(records.values()).items() if cls.__qualname__ not in sizes.rows)
         sizes.records = max(sizes.records, max(others, default=0))
+
+
+def _is_listed(frame: types.FrameType) -> bool:
+    """Whether a list may be made of what a generator gives: of an expression where a name in the code says so."""
+    back = frame.f_back
+    return frame.f_code.co_name != "<genexpr>" or (back is not None and not LISTING.isdisjoint(back.f_code.co_names))
 
 
 def _calls_same(around: types.FrameType | None, made: Any) -> bool:

@@ -42,6 +42,11 @@ def words(text: str) -> dict[str, int]:
     return counts
 
 
+def joined(text: str) -> str:
+    """The list of what a generator gives is in no variable."""
+    return "".join(letter.upper() for letter in text)
+
+
 def groups(xs: list[int], m: int) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for x in xs:
@@ -108,6 +113,7 @@ def writes(n: int) -> list[int]:
         (table, [[2, 3, 5], [3, 3, 3]], Room(inner=4)),
         (table, [[2, 3, 5], [3, 4, 7]], Room(inner=16)),
         (table, [[2, 3, 5], [20, 20, 20]], Room(inner=32)),
+        (joined, [["a" * 40, "b" * 40, "c" * 40]], Room(elements=64)),
         (words, [["a cat", "the elephants", ""]], Room(inner_characters=16, entries=8)),
         (machine, [[3, 3, 3, 40]], Room(rows=(("Frame", 64), ("Machine", 1)))),
         (machine, [[3, 3]], Room(rows=(("Frame", 8), ("Machine", 2)))),  # of two examples nothing is taken as a bound
@@ -166,6 +172,15 @@ def fields_of_objects(n: int, m: int) -> Any:
     return [(node.name, len(node.children), node.counts) for node in nodes]
 
 
+def parts_of_long_texts(n: int, m: int) -> Any:
+    """Texts with a long room become elements of lists, the first one of a list that is known to be empty."""
+    long = "abc" * (7 * n)
+    first, rest = [long[:m]], []
+    for k in range(n):
+        rest.append(long[k : k + m])
+    return first + rest, [f"{k}:{long[:m]}" for k in range(n)], [[long[k:][:m] for k in range(m)] for _ in range(2)]
+
+
 def known_sizes(n: int, m: int) -> Any:
     rows = [[0] * 40 for _ in range(3)]
     rows[n % 3][m] = n
@@ -189,7 +204,11 @@ def sorted_groups(n: int, m: int) -> Any:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
-    "fn", [lists_in_dicts, texts_in_lists, fields_of_objects, known_sizes, dicts_in_dicts, sorted_groups]
+    "fn",
+    [
+        *(lists_in_dicts, texts_in_lists, fields_of_objects, known_sizes, dicts_in_dicts, sorted_groups),
+        parts_of_long_texts,
+    ],
 )
 def test_later_calls_that_need_more(fn: Callable[..., Any]) -> None:
     """The first call has short lists and texts, later ones of the same program longer ones."""

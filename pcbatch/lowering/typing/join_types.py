@@ -51,7 +51,14 @@ from pcbatch.lowering.typing.abstract_values import (
 from pcbatch.lowering.typing.convert_types import Cell, made_of, objects_of, of_objects
 from pcbatch.lowering.typing.jax_types import from_aval
 from pcbatch.lowering.typing.kept_traces import kept_join
-from pcbatch.lowering.typing.list_types import differ_in_tuples, element_of, is_like_record, lane_list_of, with_elements
+from pcbatch.lowering.typing.list_types import (
+    cut,
+    differ_in_tuples,
+    element_of,
+    is_like_record,
+    lane_list_of,
+    with_elements,
+)
 from pcbatch.lowering.typing.pytree import children_of, mapped
 
 
@@ -330,7 +337,7 @@ def _as_lane_list(x: Any, error: JoinError) -> Rows:
         return x
     elements = [_listed(element, error) for element in x]
     element = reduce(lambda a, b: _joined(a, b, 0, error), elements) if elements else Unset()
-    return lane_list_of(element, len(x))
+    return lane_list_of(cut(element), len(x))
 
 
 def _as_lane_tuple(x: Any, error: JoinError) -> Rows:

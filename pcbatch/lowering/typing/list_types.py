@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.data.capacity import inner, inner_characters
 from pcbatch.data.columns import one_level
 from pcbatch.data.mappings.ordered_keys import plain, with_ordered_keys
 from pcbatch.data.optional import Optional
@@ -17,7 +18,8 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
-from pcbatch.data.stored import is_part, parts
+from pcbatch.data.stored import is_part, is_stored, parts
+from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.lowering.typing.abstract_values import Known, kind
 from pcbatch.lowering.typing.convert_types import Cell
 
@@ -34,6 +36,23 @@ def lane_list_of(element: Any, room: int) -> Rows:
 def _stacked(cell: Cell, room: int) -> Cell:
     type_ = cell.array
     return Cell(replace(type_, shape=(room, *type_.shape)), Origin.ARRAY)
+
+
+def cut(element: Any) -> Any:
+    """Return the type of an element whose lists and texts have no more room than those inside of others have."""
+
+    def one(part: Any) -> Any:
+        most = inner_characters() if type(part) is LaneText else inner() if type(part) is LaneList else 0
+        length: Any = part.length.leaf if most else None
+        size = max(most, int(length.value)) if isinstance(length, Known) else most
+        if not most or any(cell.array.shape[0] <= size for cell in jax.tree.leaves(part.columns)):
+            return part
+        columns = jax.tree.map(
+            lambda cell: replace(cell, leaf=replace(cell.array, shape=(size, *cell.array.shape[1:]))), part.columns
+        )
+        return part.with_data(columns, part.length, part.origins)
+
+    return jax.tree.map(one, element, is_leaf=is_stored)
 
 
 def element_of(rows: Rows) -> Any:
