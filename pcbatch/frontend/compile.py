@@ -26,7 +26,6 @@ from pcbatch.frontend.source.generators import collect_yields
 from pcbatch.frontend.source.helpers import Helpers, key_of
 from pcbatch.frontend.source.locate import deep_trees
 from pcbatch.frontend.source.own_classes import own_methods
-from pcbatch.frontend.source.rewrites.method_lookup import owner_of
 from pcbatch.frontend.source.rewrites.simple_words import in_simple_words
 from pcbatch.frontend.source.tree import constant, load, supported
 from pcbatch.frontend.subset.check import check
@@ -36,7 +35,7 @@ from pcbatch.frontend.support.tracer_operators import check_tracers
 from pcbatch.frontend.symbols import Request, Symbols, callees, parameters_given_back
 from pcbatch.ir.analysis.liveness import live_in
 from pcbatch.ir.cfg import CfgProgram, Function
-from pcbatch.ir.ops import Return
+from pcbatch.ir.ops import Prim, Return
 from pcbatch.ir.roles import writes
 
 use_stand_ins(stand_in)
@@ -198,9 +197,9 @@ def _build(
 
 def _narrow_object(b: Builder, unit: Unit) -> None:
     """Build what the parameter of the object of a method is: of its class, where others have a method of this name."""
-    owner, first, name = owner_of(unit.fn), unit.params[:1], unit.fn.__name__
-    key = next((key for key, cls in unit.classes.items() if cls is owner), None)
-    others = (cls for cls in unit.classes.values() if owner is not None and not issubclass(cls, owner))
+    first, name = unit.params[:1], unit.fn.__name__
+    key = next((key for key, cls in unit.classes.items() if vars(cls).get(name) is unit.fn), None)
+    others = (cls for cls in unit.classes.values() if key is not None and not issubclass(cls, unit.classes[key]))
     if key is None or name == "__init__" or first[0] in unit.statics or not any(own_methods(others, name)):
         return
     value, at = load(first[0], unit.node), unit.body[0]
@@ -210,7 +209,8 @@ def _narrow_object(b: Builder, unit: Unit) -> None:
 
 def _note_changes(unit: Unit, target: Target, function: Function) -> None:
     """Ask for another round if a nested function changes variables around it in place, and they are no results yet."""
-    written = {name for block in function.blocks for op in block.ops for name in writes(op)}
+    ops = [op for block in function.blocks for op in block.ops]
+    written = {name for op in ops if not (isinstance(op, Prim) and op.expr.effects.same) for name in writes(op)}
     missing = written.intersection(inner for inner, _ in target.captured) - set(unit.returned)
     if missing:
         unit.helpers.changing[key_of(unit.fn.__code__)] = frozenset(missing)

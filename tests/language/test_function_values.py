@@ -303,38 +303,7 @@ def nested_told_by_identity(k):
     return f is found[0], f()
 
 
-def partials_of_partials(a, b):
-    f = functools.partial(scale, a)
-    g = functools.partial(f, b)
-    return f(2), g()
-
-
-def matched(node, text, i, go_on):
-    if node[0] == "char":
-        return go_on(i + 1) if i < len(text) and text[i] == node[1] else None
-    if node[0] == "alt":
-        ends = (matched(branch, text, i, go_on) for branch in node[1])
-        return next((end for end in ends if end is not None), None)
-    inner = node[1]
-
-    def again(count, j):
-        if count < 3:
-            end = matched(inner, text, j, lambda e: again(count + 1, e) if e > j else None)
-            if end is not None:
-                return end
-        return go_on(j)
-
-    return again(0, i)
-
-
-def continuations_of_continuations(a, b):
-    end = matched(("star", ("alt", [("char", 1), ("char", 2)])), [a, b], 0, lambda e: e)
-    return -1 if end is None else end
-
-
 REFUSED = [
-    (continuations_of_continuations, "PCB207", "which the function that gets it does not know"),
-    (partials_of_partials, "PCB207", "made of one another, without end"),
     (late_in_a_comprehension, "PCB207", "`i` may change after a function that is a value"),
     (of_other_types, "PCB302", "returns values of different types"),
     (nested_told_by_identity, "PCB320", "compares functions that lanes do not tell apart"),

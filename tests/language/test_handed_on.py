@@ -290,6 +290,32 @@ def _from_a_nested_function(n):
     return inner(f, n) + c
 
 
+def _calls_the_function_around_it(n):
+    calls = 0
+
+    def outer(i):
+        nonlocal calls
+        calls += 1
+
+        def inner(j):
+            return outer(j - 3) if j > 4 else j + n
+
+        return i * n if i < 0 else inner(i - 1) + inner(i + 2)
+
+    return outer(n) + 100 * calls
+
+
+def _twice(f, x):
+    return f(x - 2) + f(x - 3) if x > 3 else x
+
+
+def _hands_on_a_function_that_calls_the_one_around_it(n):
+    def outer(i):
+        return i * n if i < 0 else _twice(lambda e: outer(e - 1), i)
+
+    return outer(n)
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -316,6 +342,8 @@ def _from_a_nested_function(n):
         _assigns_a_variable_around_it,
         _changes_a_list_around_it,
         _from_a_nested_function,
+        _calls_the_function_around_it,
+        _hands_on_a_function_that_calls_the_one_around_it,
     ],
 )
 def test_as_in_python(function: Any) -> None:

@@ -22,12 +22,14 @@ class FunctionValue:
         pcbatch_told: the operators that compare functions as Python does by the numbers of their records.
         pcbatch_recorded: whether there are records of the class.
         pcbatch_defaults: the fields with the defaults of parameters, by the names of these.
+        pcbatch_bound: the number of arguments that a partial of a function of the lane has bound; None for all others.
     """
 
     pcbatch_place: ClassVar[tuple[object, ...]] = ()
     pcbatch_told: ClassVar[Collection[str]] = ()
     pcbatch_recorded: ClassVar[bool] = True
     pcbatch_defaults: ClassVar[Mapping[str, str]] = {}
+    pcbatch_bound: ClassVar[int | None] = None
 
 
 def function_class(
@@ -36,6 +38,7 @@ def function_class(
     captured: int | None,
     defaults: Mapping[str, str],
     told: Collection[str],
+    bound: int | None = None,
 ) -> type[FunctionValue]:
     """Return the class of a function with a number of captured values; `call` takes the record before the arguments.
 
@@ -47,6 +50,7 @@ def function_class(
         "pcbatch_told": told,
         "pcbatch_defaults": defaults,
         "pcbatch_recorded": captured is not None,
+        "pcbatch_bound": bound,
     }
     name, names = call.__qualname__.removesuffix(".__call__"), [field_of(k) for k in range(captured or 0)]
     cls = make_dataclass(name.rpartition(".")[2], names, bases=(FunctionValue,), namespace=namespace, eq=False)

@@ -23,6 +23,7 @@ from typing import Any
 
 from pcbatch.data.catalogue import FUNCTIONS, facts
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import contents, own_methods
@@ -33,9 +34,11 @@ CHANGING = (setattr, delattr, next, *(plain for plain, _ in FUNCTIONS.values()))
 
 
 def changes_object(unit: Unit, name: str) -> bool:
-    """Return whether a method of this name, of a class of the user's, may change its object."""
+    """Return whether a method of this name, of a class of the user's, may change its object; calls of functions that
+    are values change what these have captured, and not them."""
     if name not in unit.changing:
-        unit.changing[name] = _may_change(unit, own_methods(unit.classes.values(), name))
+        classes = [cls for cls in unit.classes.values() if not issubclass(cls, FunctionValue)]
+        unit.changing[name] = _may_change(unit, own_methods(classes, name))
     return unit.changing[name]
 
 

@@ -32,7 +32,7 @@ ITERATED = "where several loops or calls take elements, one after the other: `it
 BEFORE = "compare each element with the one before it, in a loop: `if k == 0 or xs[k] != xs[k - 1]`, for `xs = {}`"
 EVEN = "pass the elements as an array, `jnp.array([...])`, which has one length for all lanes"
 NESTED = "or write the loops out, one inside the other"
-SET_KEY = "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`, a bit for each element"
+SET_KEY = "take the elements in their order in place of the set: `tuple(sorted(s))` is a key, equal for equal sets"
 KEY = "use a number as the key, or a text, such as `','.join(texts)`, or a tuple of them, such as `tuple(xs)`"
 ARRAY = "pass the elements as an array, which has one length for all lanes: lists of lanes are no arrays"
 OF_LISTS = {

@@ -43,8 +43,8 @@ def cut(element: Any) -> Any:
 
     def one(part: Any) -> Any:
         most = inner_characters() if type(part) is LaneText else inner() if type(part) is LaneList else 0
-        length: Any = part.length.leaf if most else None
-        size = max(most, int(length.value)) if isinstance(length, Known) else most
+        length = part.length.leaf.value if most and isinstance(part.length.leaf, Known) else 0
+        size = max(most, length) if isinstance(length, int) else most
         if not most or any(cell.array.shape[0] <= size for cell in jax.tree.leaves(part.columns)):
             return part
         columns = jax.tree.map(

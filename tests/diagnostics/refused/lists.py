@@ -104,10 +104,10 @@ ROWS = [
     Row(
         "set in a set",
         "PCB303",
-        "keep a number in place of the inner set: of small ones `sum(1 << x for x in s)`",
+        "take the elements in their order in place of the set: `tuple(sorted(s))` is a key",
         "@pcbatch.batch\ndef f(n):\n    return len({frozenset({n, 1}), frozenset({3, 1})})\n",
         "[(3,), (5,)]",
-        (("frozenset({n, 1})", "sum(1 << x for x in {n, 1})"), ("frozenset({3, 1})", "sum(1 << x for x in {3, 1})")),
+        (("frozenset({n, 1})", "tuple(sorted({n, 1}))"), ("frozenset({3, 1})", "tuple(sorted({3, 1}))")),
     ),
     Row(
         "order of a set",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FunctionType
@@ -28,6 +29,7 @@ from pcbatch.frontend.source.rewrites.method_lookup import (
     properties,
     takes_object,
 )
+from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.scope import hidden_inside
 from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
@@ -147,7 +149,8 @@ class Dispatch:
     ) -> Node | None:
         """The call of the method that an object has, by tests of which it has; None if none is compiled along."""
         functions = list(getters or candidates(self.unit, *name.split()))
-        functions = [one for one in functions if (getters and name) or self.takes(one, args, keywords)]
+        args = spread(self.unit, call(value, args, node)).args
+        functions = [one for one in functions if (getters and name) or self.takes(one, args, keywords, functions)]
         if not functions or self.is_plain(value):
             return None
         first: list[Node] = []
@@ -170,8 +173,9 @@ class Dispatch:
         out.written_out, out.plain = True, not PLAIN_METHODS.isdisjoint(name.split())
         return out
 
-    def takes(self, function: Node, args: list[Node], keywords: Any) -> bool:
-        """Whether a method has parameters for the arguments of a call: others of its name may not."""
+    def takes(self, function: Node, args: list[Node], keywords: Any, others: Sequence[Node] = ()) -> bool:
+        """Whether a method has parameters for the arguments of a call: others of its name may not. A partial of an
+        unknown function hands them on to one of `others`, with those that it has bound."""
         if any(isinstance(arg, gast.Starred) for arg in args) or any(keyword.arg is None for keyword in keywords):
             return True
         own = [None] if takes_object(self.unit, function) else []
@@ -181,7 +185,11 @@ class Dispatch:
                 inspect.signature(called).bind(*own, *args, **{one.arg: one for one in keywords})
             except TypeError:
                 return False
-        return True
+        bound = _bound(self.unit, function)
+        if bound is None:
+            return True
+        heads = [inspect.signature(resolve(self.unit, one)) for one in others if _bound(self.unit, one) is None]
+        return any(_most(head) > len(args) + bound for head in heads)
 
     def reflected(self, node: Node) -> Node | None:
         """The comparison `a > b` by the method `__lt__` of `b`, or `a != b` by `__eq__`, of a class without its own."""
@@ -296,6 +304,18 @@ class Dispatch:
 def called_by_class(function: Node) -> Node:
     """Return what is called for a candidate: a class where that is what `__class__` of its objects gives."""
     return function.value if function.attr == "__class__" else function
+
+
+def _bound(unit: Unit, function: Node) -> int | None:
+    """The number of arguments that a partial of an unknown function has bound; None for what is no such partial."""
+    return getattr(resolve(unit, function.value), "pcbatch_bound", None)
+
+
+def _most(head: inspect.Signature) -> float:
+    """The greatest number of positional arguments that a function takes."""
+    kinds = [one.kind for one in head.parameters.values()]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return math.inf if inspect.Parameter.VAR_POSITIONAL in kinds else sum(kind in positional for kind in kinds)
 
 
 def format_slots(template: str) -> list[bool]:

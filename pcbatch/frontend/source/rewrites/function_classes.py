@@ -23,7 +23,7 @@ from pcbatch.frontend.source.captured import CELL, cell_of, changed, changed_in_
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.locate import WRITTEN, Located
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals, uses
+from pcbatch.frontend.source.rewrites.nested import function_of, known_definitions, nonlocals, uses
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names, parameters
 from pcbatch.frontend.source.tree import (
@@ -70,12 +70,13 @@ class Head:
 class Captured:
     """The captures of a function that is a value: values by their names in it, and objects that are known.
 
-    `told` are the operators that compare such functions by their records.
+    `told` are the operators that compare such functions by their records; `bound` is `FunctionValue.pcbatch_bound`.
     """
 
     values: Mapping[str, Node] = field(default_factory=dict)
     known: Mapping[str, object] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    bound: int | None = None
 
 
 class Maker(ABC):
@@ -114,7 +115,7 @@ class Maker(ABC):
 
     def _of(self, outer: Unit, definition: Node, names: Mapping[str, str] | None, at: Node) -> Node | None:
         """The record of a function that is defined in `outer`, whose variables have other names here."""
-        around = {**outer.nested, **outer.definitions}
+        around = known_definitions(outer)
         node = function_of(definition)
         name = next((one for one, found in around.items() if function_of(found) is node), "<lambda>")
         around[name] = definition
@@ -132,7 +133,8 @@ class Maker(ABC):
             body = [_call_of(load(name, node), head, node)]
         free = [n for n in free if n not in used]
         known = {**{n: outer.imports[n] for n in free if n in outer.imports}, **outer.statics}
-        known = {n: known[n] for n in free if n in known and not isinstance(known[n], Target)}
+        # A class of functions, which calls that are written out name, is known everywhere.
+        known = {n: known[n] for n in free if n in known and " " not in n and not isinstance(known[n], Target)}
         free = [n for n in free if n in outer.variables and n not in known]
         if names is None:
             self.captured += [(n, at) for n in free]
@@ -144,7 +146,7 @@ class Maker(ABC):
         parts = [read_by_cell(one, celled) for one in (*defined, *body)]
         values = {cell_of(n) if n in celled else n: n for n in free}
         require_known(outer, node, () if names is None else values, names or ())
-        values = {n: load(n if names is None else names[n], at) for n in values}
+        values = {n: load(n if names is None else names[n], at) for n in sorted(values)}
         told = ("is", "==") if values and isinstance(node, gast.Lambda) else ()  # made as often as in Python
         place = (_name(outer, name, node), outer.source.loc(node))
         return self._record(outer, node, head, parts, Captured(values, known, told), place, at)
@@ -180,10 +182,12 @@ class Maker(ABC):
             return None
         known = resolve(self.unit, func)
         values = {f"pcbatch_bound_{k}": value for k, value in enumerate([*args, *(k.value for k in at.keywords)])}
-        names, head = [load(name, at) for name in values], _head_like(None, 0, at)
+        fn = known if isinstance(known, FunctionType) and not at.keywords else None
+        names, head = [load(name, at) for name in values], _head_like(fn, len(args), at)
         bound = [gast.keyword(arg=k.arg, value=v) for k, v in zip(at.keywords, names[len(args) :], strict=True)]
         body = [_call_of(load(KNOWN, at), head, at, names[: len(args)], bound)]
-        captured = Captured({**values, KNOWN: func}) if known is MISSING else Captured(values, {KNOWN: known})
+        unknown = Captured({**values, KNOWN: func}, bound=len(args))
+        captured = unknown if known is MISSING else Captured(values, {KNOWN: known})
         return self._record(
             self.unit, at, head, body, captured, (_name(self.unit, "partial", at), self.unit.source.loc(at)), at
         )
@@ -204,15 +208,17 @@ class Maker(ABC):
             for part in (*captured.values.values(), *head.made.values()):
                 self.value(part)
             return constant(None, at)
-        place = (*place, *(id(value) for value in captured.known.values()))
+        shape = (*captured.values, *(f"{id(value):x}" for value in captured.known.values()))
+        shown, place = str(place[0]), (" ".join((str(place[0]), *shape)), *place[1:])
         classes = {cls.pcbatch_place: cls for cls in helpers.decisions.functions} | helpers.functions
         if place not in classes:
             there = Located(outer.source, node, outer.in_class)
-            call = _method(outer.fn, there, head, body, captured, str(place[0]))
+            call = _method(outer.fn, there, head, body, captured, shown)
             if call is None:
                 return None
             fields = {name: field_of(len(captured.values) + k) for k, name in enumerate(head.made)}
-            cls = function_class(place, call, len(captured.values) + len(fields), fields, captured.told)
+            count, told = len(captured.values) + len(fields), captured.told
+            cls = function_class(place, call, count, fields, told, captured.bound)
             classes[place] = helpers.functions[place] = cls
             self.unit.want(call.__code__, at, "it is a value of the lane")
         values = [self.value(value) for value in (*captured.values.values(), *head.made.values())]

@@ -30,7 +30,7 @@ from pcbatch.frontend.source.own_classes import own_methods, stores
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.attribute_tables import is_table
 from pcbatch.frontend.source.rewrites.function_classes import Maker, is_own
-from pcbatch.frontend.source.rewrites.nested import ask_called, function_of, nonlocals, uses
+from pcbatch.frontend.source.rewrites.nested import ask_called, function_of, known_definitions, nonlocals, uses
 from pcbatch.frontend.source.scope import free_names, hidden_inside
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
@@ -213,14 +213,16 @@ class FunctionWriter(Maker):
         inner = {one.name for one in made.body if isinstance(one, FUNCTIONS)} if isinstance(made, FUNCTIONS) else set()
         returned = [part.value for part in gast.walk(made) if isinstance(part, gast.Return)]
         returned += [made.body] if isinstance(made, gast.Lambda) else []
+        returned += [part for one in returned if isinstance(one, gast.Tuple | gast.List) for part in one.elts]
         return any(isinstance(one, gast.Lambda) or (isinstance(one, gast.Name) and one.id in inner) for one in returned)
 
     def is_handed_on(self, node: Node) -> bool:
         """Whether an argument is a function that the function called knows while compiling."""
-        definitions = {**self.unit.nested, **self.unit.definitions}
+        definitions = known_definitions(self.unit)
         match node:
             case gast.Lambda():
-                return self._may_be_handed_on([node])
+                used = reachable([name for name in free_names(node) if name in definitions], uses(definitions))
+                return self._may_be_handed_on([node, *(function_of(definitions[one]) for one in used)])
             case gast.Name(id=name) if name in self.hidden:
                 return False
             case gast.Name(id=name) if name in definitions:

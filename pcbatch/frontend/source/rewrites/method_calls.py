@@ -21,6 +21,7 @@ import gast
 
 from pcbatch.data.functions import builtins, drafts
 from pcbatch.diagnostics.diagnostic import Loc
+from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
@@ -154,6 +155,8 @@ class _Writer(Dispatch):
             case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables or is_called_value(
                 self.unit, func
             ):
+                if isinstance(resolve(self.unit, func), FunctionType | Target):
+                    return None
                 method = attribute(func, "__call__", func)
                 named = gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
                 if mutation(self.unit, named) is not None:

@@ -49,6 +49,13 @@ def function_of(definition: Node) -> Node:
     return definition.value if isinstance(definition, gast.Assign) else definition
 
 
+def known_definitions(unit: Unit) -> dict[str, Node]:
+    """Return the definitions of the nested functions that a function can call: those in it and those around it."""
+    around = {name: target.nested for name, target in unit.lifted.items() if target.nested is not None}
+    found = {name: one.outer.definitions[name] for name, one in around.items() if name in one.outer.definitions}
+    return {**found, **unit.nested, **unit.definitions}
+
+
 def code_key(file: str, definition: Node) -> tuple[str, int, str]:
     """The place of a nested function, as `helpers.key_of` gives it for its code."""
     node = function_of(definition)
@@ -191,8 +198,8 @@ def _scope(unit: Unit, name: str, definitions: Mapping[str, Node]) -> tuple[tupl
         key = code_key(unit.source.file, node)
         assigned |= {changed for inside, changed in unit.decisions.changed if inside == key}
     known = [read for read in dict.fromkeys(names) if read in unit.variables]
-    # A function that is an argument of the one around it comes with the variables that it needs itself.
-    targets = [unit.statics[read] for read in known if read in unit.statics]
+    # A function that is an argument of the one around it, or stands around it, comes with the variables that it needs.
+    targets = [{**unit.lifted, **unit.statics}.get(read) for read in dict.fromkeys(names)]
     further = [outer for target in targets if isinstance(target, Target) for _, outer in target.captured]
     assigned |= {outer for target in targets if isinstance(target, Target) for outer in target.assigned}
     reads = tuple(sorted({*known, *further}))
