@@ -152,11 +152,9 @@ class _Writer(Dispatch):
                 return self.dispatched(node, value, "__next__", [])
             case gast.Call(func=gast.Name() as func, args=[value], keywords=[]) if is_builtin(self.unit, func, "bool"):
                 return self.truth(value, node)
-            case gast.Call(func=gast.Name(id=name) as func) if name in self.unit.variables or is_called_value(
-                self.unit, func
-            ):
-                if isinstance(resolve(self.unit, func), FunctionType | Target):
-                    return None
+            case gast.Call(func=gast.Name(id=name) as func) if (
+                name in self.unit.variables or is_called_value(self.unit, func)
+            ) and not isinstance(resolve(self.unit, func), FunctionType | Target):
                 method = attribute(func, "__call__", func)
                 named = gast.copy_location(gast.Call(func=method, args=node.args, keywords=node.keywords), node)
                 if mutation(self.unit, named) is not None:
