@@ -367,6 +367,17 @@ def test_where_memory_is_short_each_part_grows_by_itself_again() -> None:
     assert last.elements == 512 and last.inner_entries == 32
 
 
+def short_parts(n: int) -> Any:
+    long = "abc" * n
+    return len(long), [f"{k}" for k in range(4)]
+
+
+def test_short_parts_of_long_texts() -> None:
+    batched = pcbatch.batch(short_parts)
+    assert batched(argument([90, 100, 99]))[1][0].tolist() == ["0", "1", "2", "3"]
+    assert max(map(math.prod, shapes(batched))) <= 512  # and not 32 times as many
+
+
 def of_range(n: int) -> list[int]:
     return [sum(range(n)) % 7]
 

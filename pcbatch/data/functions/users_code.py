@@ -79,6 +79,7 @@ def see_through(decorator: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def without_cache(cached: Callable[..., Value], fn: Callable[..., Value]) -> Callable[..., Value]:
+    @functools.wraps(fn, (), ())  # so that it is seen what the function has captured
     def run(*args: Value, **options: Value) -> Value:
         of_lane = any(isinstance(leaf, Tracer) for leaf in leaves((args, options)))
         return (fn if of_lane else cached)(*args, **options)

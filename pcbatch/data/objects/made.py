@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pcbatch.contexts import setting
+from pcbatch.data.aliasing import one_of
 from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container, lane_value
 from pcbatch.data.members import MemberValue, of_member
@@ -308,16 +309,13 @@ def _record(value: Value) -> Ref:
         raise Refusal("PCB320", title, helps=("declare them as fields of the dataclass",))
     heap.made[id(value)] = value, None  # type: ignore[assignment]
     # A field that leads back to an object that is being stored gets its value when that has a row.
-    later = [(k, part) for k, name in enumerate(names) if _is_pending(part := getattr(value, name))]
+    given = [getattr(value, name) for name in names]
+    later = [(k, part) for k, part in enumerate(given) if _is_pending(part)]
     waiting = {k for k, _ in later}
     mixed = schema.classes[cls].mixed
     fields = tuple(
-        None
-        if k in waiting
-        else _field(
-            as_record(getattr(value, name)) if name in mixed else getattr(value, name), f"{type(value).__name__}.{name}"
-        )
-        for k, name in enumerate(names)
+        None if k in waiting else _field(as_record(part) if name in mixed else part, f"{type(value).__name__}.{name}")
+        for k, (name, part) in enumerate(zip(names, given, strict=True))
     )
     for k, part in enumerate(fields):
         heap.changes.stored((cls, k), part)
@@ -377,11 +375,12 @@ def _field(value: Value, name: str) -> Value:
     if isinstance(value, str):
         return lane_value(value)
     if isinstance(value, set) or is_table(value):
-        return lane_value(value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()})
+        made = value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()}
+        return one_of(lane_value(made), [value])
     if type(value) in (list, tuple):
         parts = [_field(part, name) for part in value]
         same = all(a is b for a, b in zip(parts, value, strict=True))
-        return value if same else type(value)(parts)
+        return value if same else one_of(type(value)(parts), [value])
     if isinstance(value, tuple) and hasattr(value, "_fields") and not is_user_record(type(value)):
         return type(value)._make(_field(part, name) for part in value)  # type: ignore[attr-defined]
     if not isinstance(value, Container) and is_user_record(type(value)):

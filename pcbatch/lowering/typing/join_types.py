@@ -57,6 +57,7 @@ from pcbatch.lowering.typing.list_types import (
     element_of,
     is_like_record,
     lane_list_of,
+    list_of_array,
     with_elements,
 )
 from pcbatch.lowering.typing.pytree import children_of, mapped
@@ -164,9 +165,9 @@ def _joined(x: Any, y: Any, lead: int, error: JoinError) -> Any:
                 raise error
             return _lists(_as_lane_tuple(x, error), _as_lane_tuple(y, error), lead, error, grown=_grown(x, y))
         case (Cell(), list() | Rows()) if not lead and _is_vector(x):
-            return _joined(_array_as_list(x), y, lead, error)
+            return _joined(list_of_array(x), y, lead, error)
         case (list() | Rows(), Cell()) if not lead and _is_vector(y):
-            return _joined(x, _array_as_list(y), lead, error)
+            return _joined(x, list_of_array(y), lead, error)
         case (list() | Rows(), list() | Rows()) if not _alike(x, y):
             one, other = _as_lane_list(x, error), _as_lane_list(y, error)
             if type(one) is not type(other):
@@ -353,12 +354,6 @@ def _as_lane_tuple(x: Any, error: JoinError) -> Rows:
 
 def _is_vector(cell: Cell) -> bool:
     return isinstance(cell.leaf, ArrayType) and len(cell.leaf.shape) == 1
-
-
-def _array_as_list(cell: Cell) -> Rows:
-    """The type of the list of the lane that an array of one axis stands for, where it meets lists."""
-    type_ = cell.array
-    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
 
 
 def _listed(element: Any, error: JoinError) -> Any:

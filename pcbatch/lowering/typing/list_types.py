@@ -33,6 +33,12 @@ def lane_list_of(element: Any, room: int) -> Rows:
     return made
 
 
+def list_of_array(cell: Cell) -> Rows:
+    """Return the type of the list of the lane that an array of one axis stands for, where it meets lists."""
+    type_ = cell.array
+    return lane_list_of(Cell(replace(type_, shape=()), Origin.NUMBER), type_.shape[0])
+
+
 def _stacked(cell: Cell, room: int) -> Cell:
     type_ = cell.array
     return Cell(replace(type_, shape=(room, *type_.shape)), Origin.ARRAY)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import BuiltinMethodType, FrameType, GeneratorType, MethodType, TracebackType
+from types import BuiltinMethodType, CellType, FrameType, FunctionType, GeneratorType, MethodType, TracebackType
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 
 from pcbatch.data.aliasing import Key, Parts
-from pcbatch.data.object_parts import is_plain_object, is_users, parts_of
+from pcbatch.data.object_parts import is_plain_object, is_user_code, is_users, parts_of
 from pcbatch.data.sequences.lane_iterator import LaneIterator
 from pcbatch.decisions import NONE, Cure, Decisions, key_of_library
 from pcbatch.diagnostics.lane_words import type_name
@@ -58,6 +59,27 @@ def check_not_bound(values: Sequence[Any], args: Sequence[Any]) -> None:
             continue
         title = f"a value of type {type_name(bound)} cannot be kept in a variable of a lane"
         raise KeptFunction(title, "call it where it is made, or define a function with `def` that calls it")
+    taken = _mutable(captured(values))
+    if taken and not taken.isdisjoint(_mutable(values)):
+        title = "a function has captured what is handed on beside it, and a lane keeps both apart"
+        raise KeptFunction(title, "hand on functions that read and change it, in place of the object itself")
+
+
+def _mutable(values: Sequence[Any]) -> set[Key]:
+    """The mutable objects in values, by keys."""
+    found = set[Key]().union(*(Parts(value).own | Parts(value).inner for value in values))
+    return {key for key in found if key[0] == "object"}
+
+
+def captured(values: Sequence[Any]) -> list[Any]:
+    """Return what the functions of the user's in some values have captured."""
+    found = []
+    for leaf in (leaf for value in values for leaf in flatten(value)[0] if callable(leaf)):
+        fn = inspect.unwrap(leaf)
+        if isinstance(fn, FunctionType) and is_user_code(fn.__code__):
+            cells = [cell for cell in fn.__closure__ or () if cell != CellType()]
+            found += [cell.cell_contents for cell in cells]
+    return found
 
 
 def refuse_effects(closed: jex.ClosedJaxpr) -> None:
