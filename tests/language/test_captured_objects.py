@@ -26,7 +26,7 @@ def with_list():
 def with_cache():
     seen = []
 
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def add(x):
         seen.append(x)
         return x * 2
