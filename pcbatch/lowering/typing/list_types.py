@@ -58,7 +58,7 @@ def cut(element: Any) -> Any:
         )
         return part.with_data(columns, part.length, part.origins)
 
-    return jax.tree.map(one, element, is_leaf=is_stored)
+    return plain(jax.tree.map(one, with_ordered_keys(element), is_leaf=is_stored))
 
 
 def element_of(rows: Rows) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
@@ -79,14 +79,15 @@ PLAIN_BUILTINS = (
 
 
 class Dispatch:
-    """Makes such choices for one function, with names that are new in it. `made` gives what makes an object whose
-    `__init__` is compiled along, in place of the call of its class, and None for other calls."""
-
-    made: Callable[[Node], Node | None]
+    """Makes such choices for one function, with names that are new in it."""
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.temps = 0
+
+    def made(self, node: Node) -> Node | None:
+        """What makes an object whose `__init__` is compiled along, in place of a call of its class; None for others."""
+        return None
 
     @contextmanager
     def inside(self, scope: Node) -> Iterator[None]:
