@@ -25,7 +25,6 @@ from pcbatch.compiler.program import Program, Recompile
 from pcbatch.data.capacity import (
     LARGEST,
     NO_ROOM,
-    PARTS,
     START_CAPACITY,
     START_CHARACTERS,
     START_ROOM,
@@ -354,8 +353,7 @@ def _rounds(call: Arguments, options: Options) -> int | None:
 def _always_full(needed: Room, limit: int | None) -> UsageError:
     """The error for a container that is known to need more room than it may have."""
     most = max(needed.sizes)
-    words = *PARTS, *((f"`{name}`", *PARTS[2][1:]) for name, _ in needed.rows)
-    what, parts, _ = words[needed.sizes.index(most)]
+    what, parts, _ = needed.words[needed.sizes.index(most)]
     if limit is None:
         title = f"{what} needs room for {most:,} {parts}, and {LARGEST:,} are the most that it can have"
         return usage("PCB401", title, help="keep so many values in an array, which has a size of its own")

@@ -19,6 +19,7 @@ from pcbatch.data.checks import room_of
 from pcbatch.diagnostics.diagnostic import Diagnostic
 from pcbatch.errors import TooLargeError
 from pcbatch.ir import message as messages
+from pcbatch.ir.ops import Fail
 from pcbatch.options import Options
 from pcbatch.runtime.sharding.lane_sharding import to_host
 from pcbatch.runtime.vm import prints
@@ -118,10 +119,12 @@ def lanes_full(program: Program, raw: RawResult) -> Room:
     pc, most = np.asarray(to_host(raw.pc)), NO_ROOM
     for place in np.unique(pc[full]):
         fail = program.executable.where(int(place), None).fail
-        needed, name = 1, ""
-        if fail is not None:
-            name = messages.constant(fail.message)
-            sizes = (np.asarray(to_host(raw.shown[var])) for var in messages.variables(fail.message))
-            needed = max(int(np.max(size[full & (pc == place)])) for size in sizes)
-        most = most.joined(room_of(None if fail is None else fail.name, needed, name))
+        shown = () if fail is None else messages.variables(fail.message)
+        sizes = (np.asarray(to_host(raw.shown[name]))[full & (pc == place)] for name in shown)
+        most = most.joined(lacking(fail, max((int(np.max(size)) for size in sizes), default=1)))
     return most
+
+
+def lacking(fail: Fail | None, size: int) -> Room:
+    """Return the room of so much of what a failure lacks; of elements where that is not known."""
+    return room_of(None, size) if fail is None else room_of(fail.name, size, messages.constant(fail.message))

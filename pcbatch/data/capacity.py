@@ -64,14 +64,14 @@ class Room:
     def needing(self, needed: Room) -> Room:
         """Return what is needed of this room: what has no room of its own needs that of others, a dict or set that is
         inside of another container that of those that are not, and these that of lists."""
-        classes = dict(self.rows).keys()
-        records = max(needed.records, *(size for name, size in needed.rows if name not in classes), 0)
+        classes = dict(needed.rows)
+        rows = tuple((name, classes.pop(name, 0)) for name, _ in self.rows)
+        records = max(needed.records, *classes.values(), 0)
         needed = replace(needed, entries=max(needed.entries, 0 if self.inner_entries else needed.inner_entries))
         inner, entries = (0 if self.inner else needed.inner), (0 if self.entries else needed.entries)
         elements = max(needed.elements, inner, entries)
         characters = max(needed.characters, 0 if self.inner_characters else needed.inner_characters)
         own = (need if has else 0 for has, need in zip(self.parts[3:], needed.parts[3:], strict=True))
-        rows = tuple((name, size) for name, size in needed.rows if name in classes)
         return Room(elements, characters, records, *own, rows=rows)
 
     def within(self, limit: int) -> Room:
@@ -89,6 +89,11 @@ class Room:
     def sizes(self) -> tuple[int, ...]:
         """All sizes: those of the parts, then those of classes."""
         return *self.parts, *(size for _, size in self.rows)
+
+    @property
+    def words(self) -> tuple[tuple[str, str, str], ...]:
+        """What has each of the sizes, of what, and several of those that have it, in words."""
+        return *PARTS, *((f"`{name}`", *PARTS[2][1:]) for name, _ in self.rows)
 
     def __bool__(self) -> bool:
         return any(self.sizes)
@@ -109,20 +114,13 @@ PARTS = (
 
 
 class Capacities(NamedTuple):
-    """The room of new containers: what a `Room` says, and that of lists which are made of others at once."""
+    """The room of new containers, and the elements of lists that are made of others at once."""
 
-    of_others: int = START_CAPACITY
-    elements: int = START_CAPACITY
-    characters: int = START_CHARACTERS
-    records: int = START_CAPACITY
-    inner: int = 0
-    inner_characters: int = 0
-    entries: int = 0
-    inner_entries: int = 0
-    rows: Rows = ()
+    room: Room
+    of_others: int
 
 
-_START = Capacities()
+_START = Capacities(START_ROOM, START_CAPACITY)
 _capacity: ContextVar[Capacities] = ContextVar("pcbatch_capacity", default=_START)
 
 
@@ -147,33 +145,34 @@ def capacity(grows: bool = True) -> int:
     Args:
         grows: whether it gets its elements one by one; else it is a list that is made of others.
     """
-    return _capacity.get().elements if grows else _capacity.get().of_others
+    return _capacity.get().room.elements if grows else _capacity.get().of_others
 
 
 def characters() -> int:
     """Return the number of characters that a new text of the program being compiled has room for."""
-    return _capacity.get().characters
+    return _capacity.get().room.characters
 
 
 def records(name: str) -> int:
     """Return the number of records of a class that the heap of the program being compiled has room for."""
-    return dict(_capacity.get().rows).get(name) or _capacity.get().records
+    room = _capacity.get().room
+    return dict(room.rows).get(name) or room.records
 
 
 def inner() -> int:
     """Return the number of elements that a list inside of a container has room for; 0: as many as any other."""
-    return _capacity.get().inner
+    return _capacity.get().room.inner
 
 
 def inner_characters() -> int:
     """Return the number of characters that a text inside of a container has room for; 0: as many as any other."""
-    return _capacity.get().inner_characters
+    return _capacity.get().room.inner_characters
 
 
 def entries(inside: bool) -> int:
     """Return the number of entries that a dict or set has room for, inside of another container or not."""
-    now = _capacity.get()
-    return (inside and now.inner_entries) or now.entries or capacity()
+    room = _capacity.get().room
+    return (inside and room.inner_entries) or room.entries or room.elements
 
 
 def capacities() -> Capacities:
@@ -189,14 +188,13 @@ def using_capacity(room: Room, limit: int = 0) -> AbstractContextManager[None]:
     elements, start, text = room.elements, min(START_CAPACITY, limit), min(START_CHARACTERS, limit)
     longest, heap = (part or elements for part in (room.characters, room.records))
     around = max(elements, start), max(longest, text), max(heap, start)
-    inside = room.inner, room.inner_characters, room.entries, room.inner_entries
-    return setting(_capacity, Capacities(elements, *around, *inside, room.rows))
+    return setting(_capacity, Capacities(Room(*around, *room.parts[3:], rows=room.rows), elements))
 
 
 def made_of_others() -> AbstractContextManager[None]:
     """Count what is made and changed within the context as lists that are made of others."""
-    now = _capacity.get()
-    return setting(_capacity, now._replace(elements=now.of_others))
+    room, of_others = _capacity.get()
+    return setting(_capacity, Capacities(replace(room, elements=of_others), of_others))
 
 
 def first_capacity(longest: int) -> int:
@@ -232,23 +230,21 @@ def next_rooms(room: Room, needed: Room, limit: int, nested: bool = False) -> tu
     needed = room.needing(needed)
     if any(needed.parts[3:]):  # examples have told too little: all that they told begins as it does without them
         without = (*[0] * 3, START_CAPACITY, START_CHARACTERS, START_CAPACITY, START_CAPACITY)
-        starts = Room(*(n if has else 0 for n, has in zip(without, room.parts, strict=True))).within(limit)
+        begun = (n if has else 0 for n, has in zip(without, room.parts, strict=True))
+        starts = Room(*begun, rows=room.rows).within(limit)
         if starts.joined(needed) == starts:
             return (room.joined(starts),)
         room = room.joined(starts)
-    classes = [name for name, _ in room.rows]
-    needs_of = dict(needed.rows)
-    needs = (*needed.parts, *(needs_of.get(name, 0) for name in classes))
     choices = [
         next_capacities(has, need, limit, grows) if need else (has,)
-        for has, need, grows in zip(room.sizes, needs, factors, strict=True)
+        for has, need, grows in zip(room.sizes, needed.sizes, factors, strict=True)
     ]
     if not all(choices):
         return ()
     # What has no more to choose from stays at its last choice.
     last = [choice[-1] for choice in choices]
     chosen = ([n or m for n, m in zip(sizes, last, strict=True)] for sizes in zip_longest(*choices))
-    parts = len(room.parts)
+    parts, classes = len(room.parts), dict(room.rows)
     return tuple(Room(*n[:parts], rows=tuple(zip(classes, n[parts:], strict=True))) for n in chosen)
 
 

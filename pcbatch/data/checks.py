@@ -156,7 +156,7 @@ def room_of(kind: str | None, size: int, name: str = "") -> Room:
 
     `name`: of the class, of records.
     """
-    if name:
+    if kind == RECORDS and name:
         return Room(rows=((name, size),))
     sizes = [size if kind == each or (kind == TABLE and each in (ENTRIES, INNER_ENTRIES)) else 0 for each in OF_ROOM]
     return Room(*sizes) if any(sizes) else Room(elements=size)

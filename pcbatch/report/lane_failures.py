@@ -13,9 +13,9 @@ import numpy as np
 
 from pcbatch.call.arguments import Arguments
 from pcbatch.call.describe_lane import describe_lane
+from pcbatch.compiler.growth import lacking
 from pcbatch.compiler.program import Program
-from pcbatch.data.capacity import LARGEST, NO_ROOM, PARTS, Room, rounded
-from pcbatch.data.checks import room_of
+from pcbatch.data.capacity import LARGEST, NO_ROOM, Room, rounded
 from pcbatch.data.functions.links import GIVEN_ONCE, ONE_PART
 from pcbatch.data.mappings.entries import TOO_LARGE
 from pcbatch.data.sequences.list_reductions import SET_ORDER
@@ -169,18 +169,10 @@ def _stack_full(report: FailedRun, lanes: Sequence[int]) -> Diagnostic:
 
 def _full(report: FailedRun, lanes: Sequence[int]) -> Iterator[Diagnostic]:
     """The diagnostics of lanes of which something was full, one for each part of the room."""
-    fails = {lane: report.locate(lane).fail for lane in lanes}
-    wanted = {
-        lane: room_of(None, 1) if fail is None else room_of(fail.name, 1, messages.constant(fail.message))
-        for lane, fail in fails.items()
-    }
-    rooms = {lane: report.room.needing(room) for lane, room in wanted.items()}
-    for part, words in enumerate(PARTS):
-        if some := [lane for lane in lanes if rooms[lane].parts[part]]:
-            yield _container_full(report, some, report.room.parts[part], words)
-    for name, most in report.room.rows:
-        if some := [lane for lane in lanes if dict(rooms[lane].rows).get(name)]:
-            yield _container_full(report, some, most, (f"`{name}`", *PARTS[2][1:]))
+    rooms = {lane: report.room.needing(lacking(report.locate(lane).fail, 1)) for lane in lanes}
+    for k, (most, words) in enumerate(zip(report.room.sizes, report.room.words, strict=True)):
+        if some := [lane for lane in lanes if rooms[lane].sizes[k]]:
+            yield _container_full(report, some, most, words)
 
 
 def _container_full(report: FailedRun, lanes: Sequence[int], most: int, words: tuple[str, str, str]) -> Diagnostic:

@@ -39,11 +39,11 @@ from pcbatch.lowering.typing.trace_errors import (
     ChangedArgument,
     KeptFunction,
     TraceError,
-    captured,
     check_not_bound,
     check_not_iterator,
     check_not_mutated,
     refuse_effects,
+    state_of,
 )
 from pcbatch.lowering.typing.traced_aliases import array_aliases, existing_objects, repeated_arrays
 
@@ -282,7 +282,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 
 def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any, ...]:
     """The results of a call; refuses one that changes an argument, or gives what cannot be kept."""
-    before = [flatten((arg, captured([arg]))) for arg in args]  # a list that the function changes would be lost
+    before = state_of(args)  # a list or dict that the function changes would be lost
     out = fn(*args)
     if changed_copy() is not None:
         raise ChangedArgument(
@@ -291,7 +291,7 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
         )
     if objects := on_cycle((out, args)):  # which JAX cannot flatten
         raise WantsRecords(classes_of_objects(objects))
-    check_not_mutated(before, [flatten((arg, captured([arg]))) for arg in args])
+    check_not_mutated(before, state_of(args))
     values = (out,) if results == 1 else tuple(out)
     for value in values:
         check_not_iterator(value)

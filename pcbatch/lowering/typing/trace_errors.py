@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import BuiltinMethodType, CellType, FrameType, FunctionType, GeneratorType, MethodType, TracebackType
@@ -53,13 +53,14 @@ class KeptFunction(TraceError):
 
 def check_not_bound(values: Sequence[Any], args: Sequence[Any]) -> None:
     """Refuse a method of an argument that can be changed, or a `partial` with one: it would not see the changes."""
-    for bound in (leaf for value in values for leaf in flatten(value)[0] if isinstance(leaf, BOUND)):
+    leaves = [leaf for value in values for leaf in flatten(value)[0]]
+    for bound in (leaf for leaf in leaves if isinstance(leaf, BOUND)):
         held = {key for key in Parts(bound).inner if key[0] == "object"}
         if held.isdisjoint(set[Key]().union(*(Parts(arg).own | Parts(arg).inner for arg in args))):
             continue
         title = f"a value of type {type_name(bound)} cannot be kept in a variable of a lane"
         raise KeptFunction(title, "call it where it is made, or define a function with `def` that calls it")
-    taken = _mutable(captured(values))
+    taken = _mutable(captured(leaves))
     if taken and not taken.isdisjoint(_mutable(values)):
         title = "a function has captured what is handed on beside it, and a lane keeps both apart"
         raise KeptFunction(title, "hand on functions that read and change it, in place of the object itself")
@@ -71,11 +72,11 @@ def _mutable(values: Sequence[Any]) -> set[Key]:
     return {key for key in found if key[0] == "object"}
 
 
-def captured(values: Sequence[Any]) -> list[Any]:
-    """Return what the functions of the user's in some values have captured."""
+def captured(leaves: Iterable[Any]) -> list[Any]:
+    """Return the values that functions of the user's among some leaves have captured."""
     found = []
-    for leaf in (leaf for value in values for leaf in flatten(value)[0] if callable(leaf)):
-        fn = inspect.unwrap(leaf)
+    for leaf in leaves:
+        fn = inspect.unwrap(leaf) if callable(leaf) and not is_users(type(leaf).__module__) else None
         if isinstance(fn, FunctionType) and is_user_code(fn.__code__):
             cells = [cell for cell in fn.__closure__ or () if cell != CellType()]
             found += [cell.cell_contents for cell in cells]
@@ -149,6 +150,12 @@ def _kept(value: Any) -> Decisions:
         case itertools.count() | itertools.cycle():
             return Decisions(kept=frozenset({key_of_library(type(value).__name__)}))
     return NONE
+
+
+def state_of(args: Sequence[Any]) -> list[tuple[list[Any], Any]]:
+    """Return the leaves and the structure of each argument, and those of what functions among them have captured."""
+    parts = [flatten(arg) for arg in args]
+    return [*parts, flatten(captured(leaf for leaves, _ in parts for leaf in leaves))]
 
 
 def check_not_mutated(before: list[tuple[list[Any], Any]], after: list[tuple[list[Any], Any]]) -> None:

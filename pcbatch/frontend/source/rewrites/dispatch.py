@@ -86,7 +86,7 @@ class Dispatch:
         self.temps = 0
 
     def made(self, node: Node) -> Node | None:
-        """What makes an object whose `__init__` is compiled along, in place of a call of its class; None for others."""
+        """Return what a call of a class becomes whose `__init__` is compiled along; None for other calls."""
         return None
 
     @contextmanager

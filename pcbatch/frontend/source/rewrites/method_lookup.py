@@ -126,8 +126,8 @@ def _behind(cls: type, classes: tuple[type, ...], name: str) -> type | None:
 
 
 def candidates(unit: Unit, *names: str) -> Iterator[Node]:
-    """What classes of the user's have under a name that a call may mean: functions that are compiled along, and static
-    ones of others; where there are several names, Python asks for the first that the class has."""
+    """Yield the attributes of the user's classes that a call by a name may mean: functions that are compiled along, and
+    static ones of others; where there are several names, Python asks for the first that the class has."""
     found: list[object] = []
     for k, name in enumerate(names):
         having = {key: cls for key, cls in unit.classes.items() if any(name in vars(one) for one in cls.__mro__[:-1])}
