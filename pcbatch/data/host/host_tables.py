@@ -12,7 +12,7 @@ from pcbatch.data.capacity import rounded
 from pcbatch.data.host.ragged import Kind, Ragged
 from pcbatch.data.host.ragged_forms import in_tables
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of
+from pcbatch.data.mappings.bucket_search import FIRST, WIDTH, buckets_of
 from pcbatch.data.mappings.hash_table import HashTable, buckets_for
 from pcbatch.data.mappings.stamps import FREE
 
@@ -64,7 +64,7 @@ def _places(keys: Any, lengths: np.ndarray, buckets: int) -> Places | None:
     for k in range(int(lengths.max())):
         here = np.flatnonzero(numbers == k)
         first, second = ((owners[here], np.broadcast_to(x, rounded(len(owners)))[here]) for x in both)
-        other = filled[second] < filled[first]
+        other = (filled[first] >= FIRST) & (filled[second] < filled[first])
         bucket[here] = np.where(other, second[1], first[1])
         column[here] = filled[owners[here], bucket[here]]
         if (column[here] >= WIDTH).any():

@@ -14,6 +14,7 @@ from pcbatch.data.mappings.stamps import FREE
 from pcbatch.data.values import Column, Columns, Index, Value
 
 WIDTH = 8  # places of a bucket
+FIRST = 4  # places of a key's first bucket that are filled before its second one is
 COLUMNS = np.arange(WIDTH, dtype=np.int32)
 
 
@@ -65,9 +66,10 @@ def places_alone(
     buckets: Value,
     around: tuple[Index, ...],
 ) -> Value:
-    """Return what `places_together` does, for a lane alone, which goes on to the next place of either bucket until it
-    has found the key, or places behind which none was ever in use."""
-    asked = buckets[: min(stamps.shape[-2], 2)]
+    """Return what `places_together` does, for a lane alone, which goes on to the next place until it has found the key
+    or a place that was never in use: behind it none of the bucket was. In front of `FIRST` it ends the search.
+    """
+    end = WIDTH * min(stamps.shape[-2], 2)
 
     def at(bucket: Index, column: Index) -> tuple[Value, Value]:
         stamp, *key = _at([stamps, *columns], (*around, bucket, column))
@@ -78,19 +80,33 @@ def places_alone(
         return stamp, equal
 
     def step(c: tuple[Value, ...]) -> tuple[Value, ...]:
-        column, _, *places = c
-        found = [at(bucket, column) for bucket in asked]
-        goes_on = reduce(jnp.logical_or, [stamp != FREE for stamp, _ in found])
-        new = []
-        for place, (stamp, equal) in zip(places, found, strict=True):
-            first = jnp.where((stamp < 0) & (place == 2 * WIDTH), WIDTH + column, place)
-            new.append(jnp.where(equal, column, first))
-            goes_on &= ~equal
-        return column + 1, goes_on, *new
+        number, _, *places = c
+        column, other = number & (WIDTH - 1), number >= WIDTH
+        stamp, equal = at(jnp.where(other, *buckets[::-1]), column)
+        here = jnp.where(other, *places[::-1])
+        here = jnp.where((stamp < 0) & (here == 2 * WIDTH), WIDTH + column, here)
+        here, unused = jnp.where(equal, column, here), stamp == FREE
+        goes_on = ~equal & ~(unused & (other | (column < FIRST)))
+        return (
+            jnp.where(unused, WIDTH, number + 1),
+            goes_on,
+            jnp.where(other, places[0], here),
+            jnp.where(other, here, places[1]),
+        )
 
-    begin = jnp.int32(0), jnp.bool_(True), *[jnp.int32(2 * WIDTH) for _ in asked]
-    places = jax.lax.while_loop(lambda c: (c[0] < WIDTH) & c[1], step, begin)[2:]
-    return places if len(asked) == 2 else (*places, *places)
+    begin = jnp.int32(0), jnp.bool_(True), jnp.int32(2 * WIDTH), jnp.int32(2 * WIDTH)
+    return jax.lax.while_loop(lambda c: (c[0] < end) & c[1], step, begin)[2:]
+
+
+def in_second(places: tuple[Value, Value]) -> Value:
+    """Return whether a key is, or is to be stored, in the second of its buckets, bool[]: where the first one has
+    `FIRST` keys, and the second fewer.
+
+    Args:
+        places: what the search of each bucket has given.
+    """
+    first, second = places
+    return (second < WIDTH) | ((first >= WIDTH + FIRST) & (second < first))
 
 
 def _same(row: Value, leaves: list[Value], kept: list[Value]) -> Value:

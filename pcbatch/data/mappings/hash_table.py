@@ -38,7 +38,7 @@ from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
 from pcbatch.data.conditional_stores import put_where
 from pcbatch.data.elements import as_element, blank, unify
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of, places_alone, places_together
+from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of, in_second, places_alone, places_together
 from pcbatch.data.mappings.stamps import FREE, HOLE, by_stamp, last_stamp_again, ranks, stamps_without_gap
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.row_search import first_row
@@ -162,9 +162,8 @@ class HashTable:
         kept = [] if found[1] is True else [found[1]]
         buckets = buckets_of(lane_keys.hashed(leaves), self.shape[0])
         places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, around)
-        # The key is in one bucket at most, and its place is less than that of any free one.
-        other = places[1] < places[0]
-        place = jnp.minimum(places[0], places[1])
+        other = in_second(places)
+        place = jnp.where(other, *places[::-1])
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place & (WIDTH - 1)
         return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, tables.stamps[*around, bucket, column])
 
