@@ -23,7 +23,7 @@ from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_codes
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.keys import ROWS, hashable
+from pcbatch.data.mappings.keys import ROWS
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.objects import questions
@@ -323,13 +323,16 @@ def advanced(iterator: Value) -> Value:
 def watched(value: Value) -> Value:
     """Return a dict or set so that each change of its keys shows in its clock, also if its size does not change.
 
-    The clock goes back where the last key is removed, so from now on no key is the last one.
+    The clock goes back where the last key is removed, so from now on no key is the last one. In a loop inside of
+    another one over the same object none is already: the outer one would see the clock go on.
     """
     given = value
     if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
         value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
     if isinstance(value, LaneDict | LaneSet) and value.table is not None:
-        value = value.with_table(replace(value.table, clock=value.table.clock + 1))
+        table = value.table
+        last = jnp.max(table.stamps, initial=-1)
+        value = value.with_table(replace(table, clock=table.clock + (table.clock <= last + 1).astype(jnp.int32)))
     return one_of(value, [given])
 
 
@@ -393,7 +396,5 @@ def live_row(kept: Value, value: Value, index: Index, items: bool) -> Value:
 
 
 def _value(value: LaneDict, key: Value) -> Value:
-    key = hashable(key)
-    found = value._find(key)
-    require(found.present, "RuntimeError", "dictionary keys changed during iteration")
-    return value._value_at(found)
+    require(value.contains(key), "RuntimeError", "dictionary keys changed during iteration")
+    return value.present_value(key)

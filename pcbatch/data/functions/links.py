@@ -13,8 +13,9 @@ from pcbatch.data.functions.changes import Field, is_immutable, put_part, set_it
 from pcbatch.data.functions.iteration import rows
 from pcbatch.data.functions.sequence_builtins import get_item
 from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.mappings.lane_dict import ORDERED, LaneDict
 from pcbatch.data.object_parts import is_plain_object
+from pcbatch.data.objects.reference import Ref
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.values import Value
@@ -22,6 +23,9 @@ from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
+CODE = "PCB330"
+PLAIN = "a part of an object that is no list, dict or array"
+BY_PLACE = ("use it by its place",)
 ONE_PART = "two arguments of this call are one object, which it changes"
 GIVEN_ONCE = "give the object once, and use one parameter for it in the function"
 
@@ -29,6 +33,8 @@ GIVEN_ONCE = "give the object once, and use one parameter for it in the function
 def fixed_key(value: Value, key: Value, *path: Value) -> Value:
     """The key of the part `value[path][key]`, which stays that of the part when a list grows."""
     holder = linked_item(value, *path)
+    if isinstance(holder, LaneDict) and holder.missing not in (None, ORDERED):  # reading may store
+        raise Refusal(CODE, PLAIN, helps=BY_PLACE)
     keyed = type(holder) is dict or isinstance(holder, LaneDict) or _has_own(holder, key)
     return key if keyed else counted_from_start(holder, key)
 
@@ -48,16 +54,14 @@ def linked_item(value: Value, *path: Value) -> Value:
     """The part of a value at a path; lists, dicts, tuples, arrays and plain attributes certainly keep no copies."""
     for key in path:
         if _has_own(value, key):
-            value = vars(value)[key]
+            value = getattr(value, key)
             continue
         plain = (
             type(value) in (list, dict) or _is_tuple(value) or isinstance(value, LaneList) or type(value) is LaneDict
         )
-        if not (plain or isinstance(value, ARRAYS)) or getattr(value, "missing", None) is not None:
-            raise Refusal(
-                "PCB330", "a part of an object that is no list, dict or array", helps=("use it by its place",)
-            )
-        value = get_item(value, key)
+        if not (plain or isinstance(value, ARRAYS)):
+            raise Refusal(CODE, PLAIN, helps=BY_PLACE)
+        value = value.present_value(key) if isinstance(value, LaneDict) else get_item(value, key)
     return value
 
 
@@ -69,6 +73,8 @@ def _is_tuple(value: Value) -> bool:
 
 def _has_own(value: Value, key: Value) -> bool:
     """Whether a key is the name of an attribute of an object, which no code of the user's reads or assigns."""
+    if isinstance(value, Ref):
+        return isinstance(key, str)
     if not isinstance(key, str) or not is_plain_object(value) or key not in getattr(value, "__dict__", {}):
         return False
     plain = all(getattr(type(value), name) is getattr(object, name) for name in ("__getattribute__", "__setattr__"))
@@ -81,12 +87,12 @@ def parts_apart(value: Value, *paths: Value) -> tuple[Value, Value]:
     for path in (first, second):
         for count in range(len(path)):
             if not isinstance(linked_item(value, *path[:count]), (list, LaneList, *ARRAYS)):
-                raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
+                raise Refusal(CODE, ONE_PART, helps=(GIVEN_ONCE,))
     equal = [one == other for one, other in zip(first, second, strict=True)]
     known = [each for each in equal if isinstance(each, bool)]
     if all(known):
         if len(known) == len(equal):
-            raise Refusal("PCB330", ONE_PART, helps=(GIVEN_ONCE,))
+            raise Refusal(CODE, ONE_PART, helps=(GIVEN_ONCE,))
         limit(jnp.logical_not(jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))), ONE_PART)
     return linked_item(value, *first), linked_item(value, *second)
 
@@ -95,7 +101,7 @@ def linked_rows(value: Value, *path: Value) -> Value:
     """The list or array at a path that a `for` loop goes over, and whose changes it sees."""
     value = linked_item(value, *path)
     if type(value) is not list and not isinstance(value, (LaneList, *ARRAYS)):
-        raise Refusal("PCB330", "a loop goes over what is no list, and changes it", helps=("go over a copy of it",))
+        raise Refusal(CODE, "a loop goes over what is no list, and changes it", helps=("go over a copy of it",))
     return rows(value)
 
 

@@ -159,6 +159,11 @@ class LaneDict(Counts):
             if not self.missing.stored:
                 return self.get(key, self.missing.make())
             return self._or_stored(key, self.missing.make(), known_elsewhere=False)
+        return self.present_value(key)
+
+    def present_value(self, key: Value) -> Value:
+        """Return the value of a key; one that is missing raises, also where the dict has a default."""
+        key = lane_keys.hashable(key)
         if self.table is None:
             raise KeyError(key)
         place = self._find(key)

@@ -167,6 +167,13 @@ def is_same_object(part: Node, loop: Node, changed: Container[str]) -> bool:
     return targets.isdisjoint(inner) and not any(each in changed for each in inner)
 
 
+def is_fixed(part: Node, changed: Container[str]) -> bool:
+    """Whether a part of a variable, which a loop goes over and may change, is the same object all through it: nothing
+    assigns it, as a whole or as a part of another."""
+    inner = [one_line(each) for each in _places_in(part) if each is not part]
+    return one_line(part) in changed and not any(each in changed for each in inner)
+
+
 def is_kept_attribute(unit: Unit, part: Node, loop: Node, changed: Container[str]) -> bool:
     """Whether a part is an attribute, `self.counts`, that only `__init__` assigns, of a variable that the body of a
     loop gives to a method or function which may change its objects."""

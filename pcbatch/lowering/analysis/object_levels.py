@@ -75,10 +75,7 @@ def _levels_of(value: Any) -> Levels:
     if isinstance(value, Optional):
         return _levels_of(value.value)
     if isinstance(value, Container):
-        # The elements of a list of the lane lie along the first axis; what has more axes are lists or arrays inside.
-        leaves = [leaf for leaf in jax.tree.leaves(value) if isinstance(leaf, _Leaf)]
-        deep = any(leaf.axes > 1 or leaf.axes < 0 for leaf in leaves)
-        return Levels(True, deep or _holds_containers(value) or _holds_objects(value))
+        return Levels(True, _holds_arrays(value) or _holds_containers(value) or _holds_objects(value))
     found = parts_of(value)
     if found is None:
         leaves = jax.tree.leaves(value)  # a registered class without fields of its own
@@ -95,6 +92,21 @@ def _is_frozen_row(part: Any) -> bool:
     lead = part.length.axes if isinstance(part.length, _Leaf) else 0
     inside = jax.tree.leaves(part.columns, is_leaf=lambda one: isinstance(one, ROWS))
     return all(_is_frozen_row(one) if isinstance(one, ROWS) else one.axes == lead + 1 for one in inside)
+
+
+def _holds_arrays(value: Container) -> bool:
+    """Whether the elements of a container are, or hold, arrays with axes, or known objects that can be changed.
+
+    The elements of a list of the lane lie along the first axis, those of a table along two; keys cannot be changed.
+    """
+    table = value.table if isinstance(value, Entries) else None
+    elements, axes = (value, 1) if table is None else (table.values, 2)
+    parts = jax.tree.leaves(elements, is_leaf=lambda part: part is not value and _is_frozen_part(part))
+    return any(isinstance(part, _Leaf) and not 0 <= part.axes <= axes for part in parts)
+
+
+def _is_frozen_part(part: Any) -> bool:
+    return isinstance(part, ROWS) and _is_frozen_row(part)
 
 
 def _holds_containers(value: Container) -> bool:

@@ -7,6 +7,7 @@ callers and the results of a call have in common is known by a summary, found by
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import takewhile
 
 from pcbatch.data.aliasing import CAPTURED, of_result
 from pcbatch.data.objects.made_fields import FieldLevel
@@ -28,6 +29,7 @@ from pcbatch.lowering.analysis.common_objects import (
     REPEATED,
     ObjectSource,
     Part,
+    Parts,
     Sources,
     State,
     assigned,
@@ -35,6 +37,7 @@ from pcbatch.lowering.analysis.common_objects import (
     is_field,
     is_stored,
     joined,
+    level_of,
     related,
 )
 from pcbatch.lowering.analysis.object_levels import is_builtin, levels
@@ -83,6 +86,33 @@ class Ownership:
             if more == found:
                 return found
             found = more
+
+    def stored_back(self, name: str, block: Block, k: int, fields: Parts) -> bool:
+        """Return whether operations that bring variables up to date store what operation k of a block has changed in
+        the fields of records, from which it was read, at the places where it still is.
+
+        It is, if nothing else in the function stores an object in these fields, or moves one.
+        """
+        ops = enumerate(block.ops[k + 1 :], k + 1)
+        after = [j for j, op in takewhile(lambda at: self.objects.brings_up_to_date(name, block.label, *at), ops)]
+        back = frozenset[FieldLevel]().union(*(self._fields_at(name, block, j) for j in after))
+        others = frozenset[FieldLevel]().union(
+            *(
+                self._fields_at(name, each, j)
+                for each in self.functions[name].blocks
+                for j, op in enumerate(each.ops)
+                if not self.objects.brings_up_to_date(name, each.label, j, op)
+            )
+        )
+        read = {level_of(part)[0] for part in fields}
+        return read <= {field for field, _ in back} and not any((field, True) in others for field in read)
+
+    def _fields_at(self, name: str, block: Block, k: int) -> frozenset[FieldLevel]:
+        """The fields of records, by level, that an operation changes."""
+        op, traced = block.ops[k], self.inferred.traced.get((name, block.label, k))
+        if isinstance(op, Call):
+            return self.changed_fields.get(op.func, frozenset())
+        return frozenset() if traced is None else traced.fields.changed
 
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]
@@ -157,7 +187,8 @@ class Ownership:
         for j, own, level in traced.fields.stored:
             part = (op.expr.ins[j], OWN if own else INNER)
             if part in self.objects.parts(function, part[0]):
-                yield from _stored_pairs(state, field_part(level, True), part, op.dsts)
+                new = not op.expr.effects.syncs  # else it is stored where it was read
+                yield from _stored_pairs(state, field_part(level, new), part, op.dsts)
         for place, level in traced.fields.shared:
             yield field_part((place, False), True), field_part(level)
 

@@ -232,7 +232,8 @@ class _Checker:
         if OUTSIDE in shown:
             yield self._outside(op, root)
         # What was read from a field and is stored back next is right; what was stored in a field has two names.
-        if any(is_field(part) and (is_stored(part) or not kept) for part in shown):
+        fields, back = frozenset(filter(is_field, shown)), self.ownership.stored_back
+        if any(map(is_stored, fields)) or not (kept or back(self.function.name, block, k, fields)):
             yield self._of_field(op, root)
             return
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
@@ -241,7 +242,7 @@ class _Checker:
             self.linked |= _places(self.function, root, name)
             yield self._conflict(op, root, name)
             return
-        callers = (part[0].removeprefix(CALLERS) for part in shown if part[0].startswith(CALLERS))
+        callers = (part[0].removeprefix(CALLERS) for part in shown - fields if part[0].startswith(CALLERS))
         params = {name for name in callers if name}
         for param in sorted(params.difference(self.function.results[1:])):
             if not self.entry:
@@ -255,7 +256,7 @@ class _Checker:
         there is none, as for a slice of a list, which is a new list."""
         for later in range(k + 1, len(block.ops)):
             op = block.ops[later]
-            if isinstance(op, Prim) and name in op.expr.ins:
+            if isinstance(op, Prim) and name in op.expr.ins and not op.expr.effects.syncs:
                 real = self.objects.changes(self.function.name, block.label, later, op)
                 return op.expr.ins[real[0].position] if real else ""
         return ""
@@ -362,8 +363,10 @@ def _definitions(function: Function, name: str) -> list[tuple[Loc, Op]]:
 
 
 def _places(function: Function, *names: str) -> set[Loc]:
-    """The places where variables are assigned."""
-    return {loc for name in names for loc, _ in _definitions(function, name)}
+    """The places where variables are assigned, or what is unpacked there."""
+    made = [each for name in names for each in _definitions(function, name)]
+    unpacked = [part for _, op in made if len(writes(op)) > 1 for part in reads(op)]
+    return {loc for loc, _ in made} | {loc for part in unpacked for loc, _ in _definitions(function, part)}
 
 
 def _is_value(value: Abstract | None) -> bool:

@@ -360,7 +360,8 @@ def _listed(element: Any, error: JoinError) -> Any:
     """An element with the known lists in it as lists of the lane."""
     if isinstance(element, list):
         return _as_lane_list(element, error)
-    if is_table(element):
+    known = element.leaf.value if isinstance(element, Cell) and isinstance(element.leaf, Known) else None
+    if is_table(element) or isinstance(known, set | frozenset):
         return made_of(prepare, element)
     if (text := _as_text(element)) is not None:
         return text

@@ -32,7 +32,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.step import written
 
-CALL = 2_500  # operations of JAX: a call of a section is worth it if these in a function of their own are compiled sooner
+CALL = 2_500  # operations of JAX: a call is worth it if these in a function of their own are compiled sooner
 BARE = 4  # operations that a block is counted as without any
 
 

@@ -20,7 +20,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, has_control, in_order, lower
 from pcbatch.frontend.build.links import fixed_keys, linked_place
-from pcbatch.frontend.source.changed_in_loops import viewed
+from pcbatch.frontend.source.changed_in_loops import is_fixed, viewed
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.streams import as_list, becomes_list, counts, endless, lazy, whole
@@ -52,8 +52,8 @@ class Element:
     value: Node
     shown: Node
     parts: tuple[Element, ...] = ()
-    link: tuple[str, Node] | None = None
-    """A variable of which the element is a part for certain, and the index."""
+    link: tuple[tuple[str, ...], Node] | None = None
+    """A variable of which the element is a part for certain, with those of the keys on the way, and the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +271,18 @@ def _live_rows(b: Builder, node: Node, source: Node, items: bool) -> Iterable:
     b.prim((temp,), supported(iteration.live_rows, [lower(b, node)], node), shown=node)
     rows = load(temp, node)
     length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))
+    place = linked_place(b, source, has_control, node)
+    path = None if place is None else (place.name, *fixed_keys(b, place, node))
 
     def element(i: Node) -> Element:
         value = supported(iteration.live_row, [rows, source, i, constant(items, node)], node)
-        return Element(value, subscript(rows, i, node))
+        shown = subscript(rows, i, node)
+        if path is None:
+            return Element(value, shown)
+        key = Element(supported(iteration.row, [rows, i], node), shown)
+        value = supported(iteration.live_row, [rows, source, i, constant(False, node)], node)
+        of_key = Element(value, shown, link=(path, key.value))
+        return _together([key, of_key], node) if items else of_key
 
     return Iterable(length, element)
 
@@ -288,9 +296,10 @@ def _linked_rows(b: Builder, node: Node, place: Place) -> Iterable:
     b.iterated.add(temp)
     rows = load(temp, node)
     length = Element(supported(iteration.iter_length, [rows], node), call(load("len", node), [rows], node))
+    path = (place.name, *keys) if keys and is_fixed(node, b.changed) else (temp,)
 
     def element(i: Node) -> Element:
-        return Element(supported(iteration.row, [rows, i], node), subscript(rows, i, node), link=(temp, i))
+        return Element(supported(iteration.row, [rows, i], node), subscript(rows, i, node), link=(path, i))
 
     return Iterable(length, element, live=True)
 

@@ -230,10 +230,10 @@ def _outside_try(b: Builder) -> Iterator[None]:
 
 def _assign(b: Builder, target: Node, element: Element) -> None:
     if isinstance(target, gast.Name) and element.link is not None and not b.handlers:
-        rows, index = element.link
+        path, index = element.link
         key = b.temp()
         store(b, key, index)
-        reads = [load(rows, index), load(key, index)]
+        reads = [load(name, index) for name in (*path, key)]
         b.prim((target.id,), supported(links.linked_item, reads, index), shown=element.shown, at=index)
         b.note(is_part=True)
     elif isinstance(target, gast.Name):
