@@ -30,9 +30,14 @@ class Joinable:
         """Return this value with other static data."""
         raise NotImplementedError
 
+    def classes(self) -> tuple[type, ...]:
+        """Return the classes of the objects that this value may stand for."""
+        return ()
+
     def only_class(self) -> type | None:
         """Return the class of all objects that this value may stand for; None if there are several, or none."""
-        return None
+        found = self.classes()
+        return found[0] if len(found) == 1 else None
 
     def has_no_order(self, other: Any) -> Any:
         """Return whether `self < other` raises a TypeError, other than of what the two lead to."""

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import fields
 from functools import lru_cache
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -117,21 +117,30 @@ class Compared(Refusal):
     """Objects are put in an order by a method of the user's: the compiler writes out the comparisons, if they change
     nothing, as Python makes others."""
 
-    def __init__(self, name: str, changes: bool) -> None:
+    def __init__(self, name: str, changes: bool, along: tuple[CodeType, ...]) -> None:
         title = f"objects of {name} are put in an order by `{name}.__lt__`, which cannot be written out here"
         helps = (f"give the order of `{name}.__lt__` by a key: `key=lambda x: ...`",)
-        super().__init__("PCB305", title, helps=helps, cures=Cure.NONE if changes else Cure.COMPARE | Cure.ALONG)
+        cures = Cure.NONE if changes else Cure.COMPARE | Cure.ALONG
+        super().__init__("PCB305", title, helps=helps, functions=along, cures=cures)
 
 
 def refuse_own_order(value: Value) -> None:
     """Refuse an object whose order is told by a method of the user's (Compared)."""
-    cls: Any = type(value) if not isinstance(value, Joinable) else value.only_class()
-    method = inspect.getattr_static(cls, "__lt__", None) if cls is not None else None
-    if isinstance(method, FunctionType) and is_user_code(method.__code__) and not is_generated(method.__code__):
-        code = method.__code__
-        names = [one.opname for one in dis.get_instructions(code)]
-        stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)
-        raise Compared(cls.__name__, stores or any(facts(name).changes for name in code.co_names))
+    record = isinstance(value, Joinable)
+    classes = value.classes() if record else (type(value),)
+    found = [(cls, inspect.getattr_static(cls, "__lt__", None)) for cls in classes]
+    own = [(cls, one.__code__) for cls, one in found if isinstance(one, FunctionType) and is_user_code(one.__code__)]
+    own = [(cls, code) for cls, code in own if not is_generated(code)]
+    if own:
+        codes = tuple(dict.fromkeys(code for _, code in own))
+        raise Compared(own[0][0].__name__, any(map(_changes, codes)), codes if record else ())
+
+
+def _changes(code: CodeType) -> bool:
+    """Whether a comparison may change something, as far as its code tells."""
+    names = [one.opname for one in dis.get_instructions(code)]
+    stores = any(name.startswith(("STORE_", "DELETE_")) and "FAST" not in name for name in names)
+    return stores or any(facts(name).changes for name in code.co_names)
 
 
 def comparing_elements(operation: Callable[[], Value], element: Callable[[], Value]) -> Value:

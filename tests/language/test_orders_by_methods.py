@@ -234,3 +234,49 @@ def test_comparisons_with_effects_are_refused(fn: Callable[[int], int]) -> None:
     """Python makes other comparisons, and their number depends on how it sorts."""
     with pytest.raises(pcbatch.CompileError):
         pcbatch.batch(fn)(np.array([1, 2]))
+
+
+class Shape:
+    """A base class with an order that subclasses inherit."""
+
+    def area(self):
+        raise NotImplementedError
+
+    def __lt__(self, other):
+        return self.area() < other.area()
+
+
+class Square(Shape):
+    def __init__(self, side):
+        self.side = side
+
+    def area(self):
+        return self.side**2
+
+
+class Disc(Shape):
+    def __init__(self, radius):
+        self.radius = radius
+
+    def area(self):
+        return 3 * self.radius**2
+
+
+def largest_of_two_classes(n):
+    shapes = [Square(n), Disc(2)]
+    shapes.sort()
+    return max(shapes).area(), min(shapes).area(), max([Disc(n), Square(7)]).area()
+
+
+def largest_of_many(n):
+    shapes = []
+    for k in range(1, n):
+        shapes.append(Square(k) if k % 2 else Disc(k))
+    return max(shapes).area(), sorted(shapes)[0].area(), Square(2) > Disc(n), Disc(n) > Square(2)
+
+
+@pytest.mark.parametrize("program", (largest_of_two_classes, largest_of_many))
+def test_an_inherited_order_compares_objects_of_several_classes(program):
+    result = pcbatch.batch(program)(np.arange(2, 7))
+    for place, n in enumerate(range(2, 7)):
+        assert [int(column[place]) for column in result] == list(map(int, program(n)))

@@ -222,10 +222,9 @@ class Ref(Joinable):
         """Return the reference to another record."""
         return Ref(id_, self.pcbatch_type)
 
-    def only_class(self) -> type | None:
-        """Return the class that the record is of; None if it may be of several, or is an array of references."""
-        types = self.pcbatch_type.types
-        return types[0] if len(types) == 1 and not is_array(self) else None
+    def classes(self) -> tuple[type, ...]:
+        """Return the classes that the record may be of; none if it is an array of references."""
+        return () if is_array(self) else self.pcbatch_type.types
 
     def present(self) -> Ref:
         """Return this reference where it is not None; the lane stops where it is, as None has no place in an order."""

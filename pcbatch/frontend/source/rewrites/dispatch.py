@@ -208,8 +208,10 @@ class Dispatch:
             if op is gast.NotEq:
                 body = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=body), node)
             else:  # the other operand might have a method of its own, which Python asks first
-                alike, _ = self.choice(functions, k, node, operands[1], [])
-                holds = gast.copy_location(gast.BoolOp(op=gast.And(), values=[alike, holds]), node)
+                alike = [self.choice(functions, j, node, operands[1], [])[0] for j in range(len(functions))]
+                has_none = gast.BoolOp(op=gast.Or(), values=alike) if len(alike) > 1 else alike[0]
+                holds = gast.BoolOp(op=gast.And(), values=[gast.copy_location(has_none, node), holds])
+                holds = gast.copy_location(holds, node)
             whole = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=whole), node)
         whole.written_out = True
         return None if whole is node else whole
@@ -243,7 +245,9 @@ class Dispatch:
         classes = self.unit.classes.items()
         roots = [(key, root) for key, cls in classes if (root := root_of_order(cls, name)) is not None]
         before, operands = list[Node](), [node.left, *node.comparators]
-        for k, operand in enumerate(operands if roots else []):
+        turned = None if any(map(self.is_plain, operands)) else REFLECTED.get(type(node.ops[0]))
+        methods = [] if turned is None else list(candidates(self.unit, f"__{COMPARED[turned]}__"))
+        for k, operand in enumerate(operands if roots or methods else []):
             if not self.is_fixed(operand):
                 named, operands[k] = self.kept("operand", operand)
                 before += named
