@@ -47,6 +47,7 @@ from pcbatch.lowering.cfg_passes import (
     wrap_entry,
 )
 from pcbatch.lowering.diagnose import check_ownership, check_types
+from pcbatch.lowering.diagnose.ownership_helps import CODE
 from pcbatch.lowering.jaxpr_passes import drop_conversions
 from pcbatch.lowering.typing import infer, mixed_variables
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
@@ -201,7 +202,7 @@ def _otherwise(helpers: Helpers, error: CompileError) -> Decisions:
     if needs_function_values(helpers):
         return Decisions(functions={FunctionValue: None})
     # Who changes what is kept finds it changed in Python, and not in a lane that makes each call anew.
-    changed = any(diagnostic.code == check_ownership.CODE for diagnostic in error.diagnostics)
+    changed = any(diagnostic.code == CODE for diagnostic in error.diagnostics)
     if not helpers.memos or changed:
         raise error from None
     return Decisions(forgetful=frozenset(helpers.memos))

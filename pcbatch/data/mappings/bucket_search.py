@@ -80,18 +80,18 @@ def places_alone(
         return stamp, equal
 
     def step(c: tuple[Value, ...]) -> tuple[Value, ...]:
-        number, _, *places = c
+        number, _, first, second = c
         column, other = number & (WIDTH - 1), number >= WIDTH
-        stamp, equal = at(jnp.where(other, *buckets[::-1]), column)
-        here = jnp.where(other, *places[::-1])
+        stamp, equal = at(jnp.where(other, buckets[1], buckets[0]), column)
+        here = jnp.where(other, second, first)
         here = jnp.where((stamp < 0) & (here == 2 * WIDTH), WIDTH + column, here)
         here, unused = jnp.where(equal, column, here), stamp == FREE
         goes_on = ~equal & ~(unused & (other | (column < FIRST)))
         return (
             jnp.where(unused, WIDTH, number + 1),
             goes_on,
-            jnp.where(other, places[0], here),
-            jnp.where(other, here, places[1]),
+            jnp.where(other, first, here),
+            jnp.where(other, here, second),
         )
 
     begin = jnp.int32(0), jnp.bool_(True), jnp.int32(2 * WIDTH), jnp.int32(2 * WIDTH)

@@ -163,7 +163,7 @@ class HashTable:
         buckets = buckets_of(lane_keys.hashed(leaves), self.shape[0])
         places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, around)
         other = in_second(places)
-        place = jnp.where(other, *places[::-1])
+        place = jnp.where(other, places[1], places[0])
         bucket, column = jnp.where(other, buckets[1], buckets[0]), place & (WIDTH - 1)
         return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, tables.stamps[*around, bucket, column])
 

@@ -6,7 +6,7 @@ callers and the results of a call have in common is known by a summary, found by
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import takewhile
 
 from pcbatch.data.aliasing import CAPTURED, of_result
@@ -61,7 +61,10 @@ class Ownership:
         self.objects = Objects(inferred, self.functions)
         self.states: dict[str, Mapping[str, State]] = {}
         self.stored: dict[str, frozenset[tuple[Part, Part]]] = dict.fromkeys(self.functions, frozenset())
-        self.changed_fields = self._changed_fields()
+        self.changed_fields = self._with_called(lambda traced: traced.fields.changed)
+        self.stored_fields = self._with_called(
+            lambda traced: frozenset((level[0], True) for _, _, level in traced.fields.stored)
+        )
         while True:
             before = dict(self.summaries), dict(self.stored)
             for name, function in self.functions.items():
@@ -69,11 +72,11 @@ class Ownership:
             if (self.summaries, self.stored) == before:
                 return
 
-    def _changed_fields(self) -> Mapping[str, frozenset[FieldLevel]]:
-        """The fields of records, by level, that each function, or one that it calls, changes."""
+    def _with_called(self, fields: Callable[[Traced], frozenset[FieldLevel]]) -> Mapping[str, frozenset[FieldLevel]]:
+        """The fields of records, by level, of the primitives of each function, and of those that it calls."""
         found = {
             name: frozenset[FieldLevel]().union(
-                *(traced.fields.changed for key, traced in self.inferred.traced.items() if key[0] == name)
+                *(fields(traced) for key, traced in self.inferred.traced.items() if key[0] == name)
             )
             for name in self.functions
         }
@@ -87,6 +90,18 @@ class Ownership:
                 return found
             found = more
 
+    def closes_cycle(self, name: str, label: str, k: int, op: Prim, change: Change, state: State) -> bool:
+        """Return whether a change in place stores the object of a variable, or what holds it, inside of that object."""
+        root, traced = op.expr.ins[change.position], self.inferred.traced.get((name, label, k))
+        if traced is None or op.expr.effects.syncs or op.expr.effects.back:
+            return False
+        inside = [one for one in traced.aliases if one.result == len(op.dsts) - 1 and not one.own_result]
+        if any(one.source == change.position and one.own_source for one in inside):
+            return True
+        holding = {holder for holder, _ in state.get((root, OWN), NONE)}
+        others = [one.source for one in inside if one.source not in (change.position, CAPTURED)]
+        return any(op.expr.ins[source] in holding for source in others)
+
     def stored_back(self, name: str, block: Block, k: int, fields: Parts) -> bool:
         """Return whether operations that bring variables up to date store what operation k of a block has changed in
         the fields of records, from which it was read, at the places where it still is.
@@ -95,24 +110,27 @@ class Ownership:
         """
         ops = enumerate(block.ops[k + 1 :], k + 1)
         after = [j for j, op in takewhile(lambda at: self.objects.brings_up_to_date(name, block.label, *at), ops)]
-        back = frozenset[FieldLevel]().union(*(self._fields_at(name, block, j) for j in after))
-        others = frozenset[FieldLevel]().union(
-            *(
-                self._fields_at(name, each, j)
-                for each in self.functions[name].blocks
-                for j, op in enumerate(each.ops)
-                if not self.objects.brings_up_to_date(name, each.label, j, op)
-            )
-        )
+        back = {field for j in after for field, _ in self._fields_at(name, block, j)}
+        others = {
+            field
+            for each in self.functions[name].blocks
+            for j, op in enumerate(each.ops)
+            if not self.objects.brings_up_to_date(name, each.label, j, op)
+            for field, own in self._fields_at(name, each, j)
+            if own
+        }
         read = {level_of(part)[0] for part in fields}
-        return read <= {field for field, _ in back} and not any((field, True) in others for field in read)
+        return read <= back and read.isdisjoint(others)
 
     def _fields_at(self, name: str, block: Block, k: int) -> frozenset[FieldLevel]:
-        """The fields of records, by level, that an operation changes."""
+        """The fields of records, by level, that an operation changes or stores objects in."""
         op, traced = block.ops[k], self.inferred.traced.get((name, block.label, k))
         if isinstance(op, Call):
-            return self.changed_fields.get(op.func, frozenset())
-        return frozenset() if traced is None else traced.fields.changed
+            none = frozenset[FieldLevel]()
+            return self.changed_fields.get(op.func, none) | self.stored_fields.get(op.func, none)
+        if traced is None:
+            return frozenset()
+        return traced.fields.changed | {(level[0], True) for _, _, level in traced.fields.stored}
 
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]

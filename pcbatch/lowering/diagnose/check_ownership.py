@@ -43,22 +43,25 @@ from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.diagnose.ownership_helps import (
     APART,
+    CODE,
     COPY_THERE,
     KEY_LOOP,
+    NOTE,
     RETURN_LATER,
     TEMPORARY,
     VIEW,
+    closes_cycle,
     copy_help,
     field_name,
+    given_twice,
+    label,
+    of_some_types,
     of_view,
 )
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.format_messages import is_text
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.made_records import classes_of
-
-NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
-CODE = "PCB330"
 
 
 def run(program: CfgProgram, inferred: Inferred) -> None:
@@ -142,7 +145,7 @@ class _Checker:
     def _prim(self, block: Block, k: int, op: Prim, state: State) -> Iterator[Diagnostic]:
         real = self.objects.changes(self.function.name, block.label, k, op)
         if any(change.decided and change not in real for change in op.expr.effects.changes):
-            yield _of_some_types(op)
+            yield of_some_types(op)
         for change in real:
             root = op.expr.ins[change.position]
             parts = self.objects.changed_parts(self.function.name, block.label, k, op, change)
@@ -150,12 +153,16 @@ class _Checker:
             whole = [*parts, (root, INNER)] if op.expr.effects.back else parts
             if any(part in state.get(part, NONE) for part in whole):
                 yield self._repeated(op, root)
+            if self.ownership.closes_cycle(self.function.name, block.label, k, op, change, state):
+                types = (self.objects.type(self.function.name, name) for name in op.expr.ins)
+                self.classes = self.classes.union(*map(user_classes, types))
+                yield closes_cycle(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
             yield from self._shown(block, k, op, root, parts, state)
         traced = self.ownership.inferred.traced.get((self.function.name, block.label, k))
         if traced is not None:
-            for j, own, level in traced.fields.stored:
+            for j, own, level in () if op.expr.effects.syncs else traced.fields.stored:
                 part = (op.expr.ins[j], OWN if own else INNER)
                 if part in self.objects.parts(self.function.name, part[0]):
                     yield from self._stored(block, k, op, level, part, state)
@@ -170,7 +177,7 @@ class _Checker:
         if level[1] and any(map(is_field, state.get(part, NONE))) and part[0] not in back:
             title = f"`{field_name(level[0])}` gets a list or an array that a record has already"
             helps = ("give it one of its own: `Node(list(xs))`, of lists in lists `Node([list(row) for row in xs])`",)
-            yield Diagnostic(CODE, title, _label(op.loc, "stored here"), (), (NOTE,), helps)
+            yield Diagnostic(CODE, title, label(op.loc, "stored here"), (), (NOTE,), helps)
 
     def _fields(
         self, block: Block, k: int, op: Prim | Call, changed: frozenset[FieldLevel], state: State
@@ -182,14 +189,14 @@ class _Checker:
             showing = {name for name, _ in shown} & names.difference(writes(op))
             if any(map(is_field, shown)):
                 title = f"this may change an object that stands at several places of `{field_name(level[0])}`"
-                yield Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), APART)
+                yield Diagnostic(CODE, title, label(op.loc, "changed here"), (), (NOTE,), APART)
                 return
             for name in sorted(showing):
                 title = f"this may change `{field_name(level[0])}`, and `{original_name(name)}` may be the same object"
                 if TEMPORARY.fullmatch(original_name(name)):
                     title = f"this may change `{field_name(level[0])}` while a value taken from it is still used"
                 helps = (COPY_THERE,)
-                yield Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
+                yield Diagnostic(CODE, title, label(op.loc, "changed here"), self._made(name, op), (NOTE,), helps)
                 return
 
     def _call(self, block: Block, k: int, op: Call, state: State) -> Iterator[Diagnostic]:
@@ -219,7 +226,7 @@ class _Checker:
             again = [arg for arg in others if not held.isdisjoint(self.objects.parts(self.function.name, arg))]
             if again:
                 self.linked |= _places(self.function, root, again[0]) | ({op.loc} if op.loc is not None else set())
-                yield _given_twice(op, root, again[0])
+                yield given_twice(op, root, again[0])
             else:
                 yield from self._shown(block, k, op, root, parts, state, self._stored_in(block, k, op.dsts[j]))
 
@@ -234,6 +241,7 @@ class _Checker:
         # What was read from a field and is stored back next is right; what was stored in a field has two names.
         fields, back = frozenset(filter(is_field, shown)), self.ownership.stored_back
         if any(map(is_stored, fields)) or not (kept or back(self.function.name, block, k, fields)):
+            self.linked |= _places(self.function, root)
             yield self._of_field(op, root)
             return
         unchanged = {root, *writes(op), kept} if root in writes(op) else {*writes(op), kept}
@@ -272,7 +280,7 @@ class _Checker:
         name = "a value" if TEMPORARY.fullmatch(name) else f"`{name}`"
         title = f"this changes {name}, which may be a part of a record that is made in a lane"
         helps = ("change it by its place in the record, `node.items.append(x)`, or work on a copy",)
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), helps)
+        return Diagnostic(CODE, title, label(op.loc, "changed here"), self._made(root, op), (NOTE,), helps)
 
     def _returned(self) -> Iterator[Diagnostic]:
         same = callers_objects(self.ownership, self.function)
@@ -281,7 +289,7 @@ class _Checker:
             if param not in same and (self.objects.levels(self.function.name, param).own or _is_value(value)):
                 title = f"`{param}` is changed in place for the caller, and is another object in the end"
                 helps = (f"give the other object a name of its own, and leave `{param}` what it was",)
-                yield Diagnostic(CODE, title, _label(self.function.loc), notes=(NOTE,), helps=helps)
+                yield Diagnostic(CODE, title, label(self.function.loc), notes=(NOTE,), helps=helps)
 
     def _conflict(self, op: Prim | Call, root: str, other: str) -> Diagnostic:
         changed, shown = original_name(root), original_name(other)
@@ -318,17 +326,17 @@ class _Checker:
                 helps = of_view(dst, tie.expr.text)
             if isinstance(tie, Prim) and "kept_iterator(" in tie.expr.text:
                 helps = (f"if it is not to show it, take all before this line: `{shown} = list({shown})`",)
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), secondary, (NOTE,), helps)
+        return Diagnostic(CODE, title, label(op.loc, "changed here"), secondary, (NOTE,), helps)
 
     def _repeated(self, op: Prim | Call, root: str) -> Diagnostic:
         title = f"this changes an object that may stand at several places of `{original_name(root)}`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
+        return Diagnostic(CODE, title, label(op.loc, "changed here"), self._made(root, op), (NOTE,), APART)
 
     def _outside(self, op: Prim | Call, root: str) -> Diagnostic:
         name = original_name(root)
         title = f"`{name}` may be an object from outside of the function, which all lanes would share"
         help = f"work on a copy: `{name} = {name}.copy()`"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
+        return Diagnostic(CODE, title, label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
 
     def _callers(self, op: Prim | Call, root: str, param: str) -> Diagnostic:
         name = original_name(root)
@@ -342,7 +350,7 @@ class _Checker:
             help = f"change it by its name `{param}`, or work on a copy: `{name} = {name}.copy()`"
             if name == param:
                 help = f"assign nothing to `{param}`: where it is to be a new object, make that at the call"
-        return Diagnostic(CODE, title, _label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
+        return Diagnostic(CODE, title, label(op.loc, "changed here"), self._made(root, op), (NOTE,), (help,))
 
     def _made(self, name: str, op: Prim | Call) -> tuple[Label, ...]:
         places = [loc for loc, other in _definitions(self.function, name) if other is not op and loc != op.loc]
@@ -374,29 +382,8 @@ def _is_value(value: Abstract | None) -> bool:
     return value is not None and (value.tree == jax.tree.structure(0) or is_text(value))
 
 
-def _given_twice(op: Call, root: str, other: str) -> Diagnostic:
-    name, second = original_name(root), original_name(other)
-    both = f"`{name}` is given to `{op.func}` twice"
-    if second != name or TEMPORARY.fullmatch(name):
-        both = f"two arguments of `{op.func}` may be one object, or one a part of the other"
-    title = f"{both}, and `{op.func}` changes it"
-    helps = ("give the object once, and use one parameter for it in the function",)
-    return Diagnostic(CODE, title, _label(op.loc, "changed here"), (), (NOTE,), helps)
-
-
-def _of_some_types(op: Prim) -> Diagnostic:
-    """The diagnostic for `x += v` that changes an object of the caller's in one copy of a function only."""
-    title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
-    helps = ("write two functions: `xs.extend(ys)` for lists, `x = x + y` for texts, tuples and numbers",)
-    return Diagnostic(CODE, title, _label(op.loc), (), (NOTE,), helps)
-
-
 def _is_of_loop(function: Function, name: str) -> bool:
     """Whether a variable is an element of what a loop goes over, or a part of one."""
     made = [op for _, op in _definitions(function, name) if isinstance(op, Prim)]
     inside = {part for op in made for part in reads(op) if TEMPORARY.fullmatch(original_name(part))} - {name}
     return any(op.expr.effects.takes for op in made) or any(_is_of_loop(function, part) for part in inside)
-
-
-def _label(loc: Loc | None, text: str = "") -> Label | None:
-    return None if loc is None else Label(loc, text)

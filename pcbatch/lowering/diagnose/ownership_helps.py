@@ -6,11 +6,14 @@ import re
 
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_fields import FieldKey
-from pcbatch.ir.cfg import Op
+from pcbatch.diagnostics.diagnostic import Diagnostic, Label, Loc
+from pcbatch.ir.cfg import Call, Op
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 
 PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
+CODE = "PCB330"
+NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
 VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
 TEMPORARY = re.compile(r"(.*\.)?(t\d+|default_\d+_\d+)(\.n\d+)?")  # `sort.t0.n2`, where a function is written out
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
@@ -55,3 +58,33 @@ def copy_help(changed: str, shown: str, dst: str, tie: Op | None) -> str:
         part = f"[{tie.dsts.index(dst)}]" if len(tie.dsts) > 1 and dst in tie.dsts else ""  # of what is unpacked
         return f"{where}, make a copy: `{dst} = {text}{part}.copy()`{view}"
     return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"
+
+
+def closes_cycle(op: Prim, root: str) -> Diagnostic:
+    """Return the diagnostic for an object that is stored inside of itself."""
+    title = f"`{original_name(root)}` is stored inside of itself, by itself or in what holds it"
+    note = "a lane's variables are values, of which none has itself inside; records that lanes make may"
+    helps = ("keep the number of an object in a list in its place: `parent = len(nodes)`",)
+    return Diagnostic(CODE, title, label(op.loc, "stored here"), (), (note,), helps)
+
+
+def given_twice(op: Call, root: str, other: str) -> Diagnostic:
+    name, second = original_name(root), original_name(other)
+    both = f"`{name}` is given to `{op.func}` twice"
+    if second != name or TEMPORARY.fullmatch(name):
+        both = f"two arguments of `{op.func}` may be one object, or one a part of the other"
+    title = f"{both}, and `{op.func}` changes it"
+    helps = ("give the object once, and use one parameter for it in the function",)
+    return Diagnostic(CODE, title, label(op.loc, "changed here"), (), (NOTE,), helps)
+
+
+def of_some_types(op: Prim) -> Diagnostic:
+    """Return the diagnostic for `x += v` that changes an object of the caller's in one copy of a function only."""
+    title = "this changes an object of the caller's in one call of the function, and makes a new one in another"
+    helps = ("write two functions: `xs.extend(ys)` for lists, `x = x + y` for texts, tuples and numbers",)
+    return Diagnostic(CODE, title, label(op.loc), (), (NOTE,), helps)
+
+
+def label(loc: Loc | None, text: str = "") -> Label | None:
+    """Return the label of a place; None if it is not known."""
+    return None if loc is None else Label(loc, text)

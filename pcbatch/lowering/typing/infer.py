@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
-from pcbatch.data.objects.made_classes import classes_in
+from pcbatch.data.objects.made_classes import classes_in, classes_of_objects
 from pcbatch.data.objects.packed import mentions, packed_in
 from pcbatch.data.objects.tables import TABLES, with_tables
 from pcbatch.data.origins import Origin
@@ -34,6 +34,7 @@ from pcbatch.lowering.typing.instances import Instances, TooManyError, any_insta
 from pcbatch.lowering.typing.join_types import differs, join, with_texts
 from pcbatch.lowering.typing.kept_traces import KeptTraces, forget_traces
 from pcbatch.lowering.typing.made_records import MadeRecords, packed_among, reading_tables, wanted
+from pcbatch.lowering.typing.objects import on_cycle
 from pcbatch.lowering.typing.outer_state import OuterState, refusal, unlike, watching
 from pcbatch.lowering.typing.trace import Traced, trace
 
@@ -252,7 +253,9 @@ class _Inference:
             traced = self._trace(key, op, self._with_tables(tuple(value for value in ins if value is not None)))
             self._let_heap_grow(key, traced)
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
-            if isinstance(error, OfObjects) and (classes := classes_in(error.values)):
+            if isinstance(error, OfObjects) and (objects := on_cycle(error.values)):  # which JAX cannot flatten
+                self.inferred.wants |= Decisions(made=classes_of_objects(objects))
+            elif isinstance(error, OfObjects) and (classes := classes_in(error.values)):
                 self.inferred.wants |= Decisions(made=classes, tables=packed_in(error.values))
             elif isinstance(error, Refusal):
                 self.inferred.wants |= error.wants
