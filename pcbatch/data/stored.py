@@ -49,7 +49,7 @@ class UnlikeError(OfObjects):
         kinds = frozenset(describe(value).split()[:2][-1] for value in (a, b))
         special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
         super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
-        self.values = (a, b)
+        self.values = (_as_stored(a), _as_stored(b))  # for views those in whose columns they lie, which outlast a trace
 
 
 def by_identity(code: str, title: str, help: str, *values: Value) -> OfObjects:
@@ -162,6 +162,10 @@ def _objects_in(value: Value) -> set[type]:
         for cls in found
         if cls.__module__.partition(".")[0] not in ("builtins", "pcbatch", "jax", "jaxlib", "numpy")
     }
+
+
+def _as_stored(value: Value) -> Value:
+    return jax.tree.map(lambda part: part._node if is_stored(part) else part, value, is_leaf=is_stored)
 
 
 def is_stored(value: Value) -> bool:
