@@ -96,8 +96,10 @@ class Typed:
         return tuple(self.decisions.helpers.values())
 
 
-# The codes of types without a join, and of what primitives say of them.
-UNLIKE = frozenset({"PCB301", "PCB302", "PCB303", "PCB304", "PCB307"})
+# The codes of structures that do not fit, as they also follow from other faults, and those that records may cure: of
+# types without a join, and of what primitives say of them.
+STRUCTURES = frozenset({"PCB301", "PCB302", "PCB304", "PCB307", "PCB320"})
+UNLIKE = STRUCTURES - {"PCB320"} | {"PCB303"}
 
 # CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
 _AT_ONCE = RLock()
@@ -138,8 +140,12 @@ def typed_program(
     except CompileError as error:
         if not notes.found or UNLIKE.isdisjoint(one.code for one in error.diagnostics):
             raise
-    with noting_displays(None):  # records in place of tuples do not help: the error is that of the tuples
-        return _decided(settle, first)
+        others = [one for one in error.diagnostics if one.code not in STRUCTURES]
+    try:
+        with noting_displays(None):  # where records in place of tuples do not help, the error is that of the tuples
+            return _decided(settle, first)
+    except CompileError as error:
+        raise (CompileError(others) if others else error) from None
 
 
 def _decided(settle: Callable[[Decisions], Typed], decisions: Decisions) -> Typed:

@@ -229,3 +229,38 @@ def test_pairs_with_a_tree_are_none() -> None:
     """A name or a position beside a tree makes no tree of two parts, as `("num", 1.5)` is."""
     texts = ["x = - 2", "3", "pi", "- - pi", "y = - z"]
     assert lanes(calculated, texts) == [as_plain(calculated(text)) for text in texts]
+
+
+def sets_or_anchors(pattern, text):
+    chars = set()
+    for c in pattern:
+        chars.add(c)
+    node = ("set", frozenset(chars), False) if len(pattern) > 2 else ("anchor", pattern[0])
+    return text[0] in node[1] if node[0] == "set" else text[0] == node[1]
+
+
+def test_a_part_is_a_set_or_a_text() -> None:
+    patterns, texts = ["abc", "ad", "xyz", "bb"], ["b", "b", "b", "b"]
+    found = pcbatch.batch(sets_or_anchors)(pcbatch.ragged(patterns), pcbatch.ragged(texts))
+    assert found.tolist() == list(map(sets_or_anchors, patterns, texts))
+
+
+def test_the_fault_beside_tuples_is_shown_and_not_what_they_would_lack_without_records() -> None:
+    def parsed(text):
+        stack = []
+        for c in text:
+            if c == "+":
+                b, a = stack.pop(), stack.pop()
+                stack.append(("add", a, b))
+            else:
+                stack.append(("num", int(c)))
+        return stack.pop()
+
+    def value(node):
+        if node[0] == "num":
+            return pow(*[node[1]])
+        return value(node[1]) + value(node[2])
+
+    with pytest.raises(pcbatch.CompileError) as refused:
+        pcbatch.batch(lambda text: value(parsed(text)))(pcbatch.ragged(["12+", "3"]))
+    assert [one.code for one in refused.value.diagnostics] == ["PCB303"]
