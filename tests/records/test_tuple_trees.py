@@ -264,3 +264,31 @@ def test_the_fault_beside_tuples_is_shown_and_not_what_they_would_lack_without_r
     with pytest.raises(pcbatch.CompileError) as refused:
         pcbatch.batch(lambda text: value(parsed(text)))(pcbatch.ragged(["12+", "3"]))
     assert [one.code for one in refused.value.diagnostics] == ["PCB303"]
+
+
+def test_a_part_is_a_known_frozenset() -> None:
+    def parsed(pattern):
+        if pattern[0] == "d":
+            return ("set", frozenset("0123456789"), False)
+        if pattern[0] == ".":
+            return ("set", None, True)
+        return ("char", pattern[0])
+
+    def fits(node, c):
+        if node[0] == "set":
+            return node[1] is None or (c in node[1]) != node[2]
+        return c == node[1]
+
+    def run(pattern, text):
+        return [fits(parsed(pattern), c) for c in text]
+
+    patterns, texts = ["d", ".", "a"], ["1a", "b", "ab"]
+    found = pcbatch.batch(run)(pcbatch.ragged(patterns), pcbatch.ragged(texts))
+    assert [list(map(bool, one)) for one in found] == list(map(run, patterns, texts))
+
+    def in_order(pattern):
+        node = parsed(pattern)
+        return [] if node[1] is None else [c for c in node[1]]
+
+    with pytest.raises(pcbatch.CompileError, match="the order of this set is not known"):
+        pcbatch.batch(in_order)(pcbatch.ragged(["d", "."]))

@@ -374,8 +374,8 @@ def _field(value: Value, name: str) -> Value:
         return _record(value)
     if isinstance(value, str):
         return lane_value(value)
-    if isinstance(value, set) or is_table(value):
-        made = value if isinstance(value, set) else {key: _field(part, name) for key, part in value.items()}
+    if isinstance(value, set | frozenset) or is_table(value):
+        made = value if isinstance(value, set | frozenset) else {key: _field(part, name) for key, part in value.items()}
         return one_of(lane_value(made), [value])
     if type(value) in (list, tuple):
         parts = [_field(part, name) for part in value]
