@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from math import dist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,3 +99,85 @@ def test_a_list_of_the_lane_gives_as_many_arguments_as_a_function_needs() -> Non
     failed = pcbatch.batch(lambda xs: dist(*xs)).run(pcbatch.ragged([[(1, 2), (4, 6)], [(1, 2)]]))
     assert [int(status) for status in failed.status] == [pcbatch.Status.OK, pcbatch.Status.ERROR]
     assert failed.value[0] == 5.0
+
+
+def added(*xs):
+    done = 0
+    for x in xs:
+        done += x
+    return done
+
+
+def handed_on(*xs, times=1):
+    return times * added(*xs) + added(1, *xs)
+
+
+CHOSEN: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "negate": lambda a: -a,
+    "sum": lambda *xs: sum(xs),
+    "mean": lambda *xs: sum(xs) / len(xs),
+    "scale": lambda a, b=3.0: a * b,
+    "max": max,
+    "min": min,
+    "power": math.pow,
+    "length": math.hypot,
+}
+
+
+def of_table(names, xs):
+    results, failed = [], 0
+    for name in names:
+        try:
+            results.append(CHOSEN[name](*[x + 1 for x in xs]))
+        except (TypeError, ZeroDivisionError):
+            failed += 1
+    return results, failed
+
+
+def of_rows(rows):
+    return [counted(*row) + max(*row, 0, 1) for row in rows], [min(*row, 2, 9, key=lambda x: -x) for row in rows]
+
+
+def test_a_list_of_the_lane_gives_any_number_of_arguments() -> None:
+    xs = [[3, 1, 2], [5], [], [4, 4]]
+
+    def run(xs):
+        return added(*xs), handed_on(*xs, times=3), added(7, *sorted(xs)), added(*xs[:1])
+
+    found = pcbatch.batch(run)(pcbatch.ragged(xs))
+    for lane, one in enumerate(xs):
+        assert tuple(int(part[lane]) for part in found) == run(one)
+
+
+def test_functions_of_a_table_get_as_many_arguments_as_a_list_of_the_lane_has() -> None:
+    names, xs = list(CHOSEN), [[1.5, 2.0], [3.0], [], [4.0, -1.0, 2.5]]
+    results, failed = pcbatch.batch(of_table)(pcbatch.ragged([names] * len(xs)), pcbatch.ragged(xs))
+    for lane, one in enumerate(xs):
+        expected = of_table(names, one)
+        np.testing.assert_allclose(np.asarray(results[lane]), expected[0], rtol=1e-6)
+        assert failed[lane] == expected[1]
+
+
+def test_optional_parameters_get_what_a_list_of_the_lane_has() -> None:
+    rows = [[[1, 2], [3]], [[9]], [[], [4, 4]]]
+    found = pcbatch.batch(of_rows)(pcbatch.ragged(rows))
+    assert [[list(map(int, part[lane])) for part in found] for lane in range(3)] == [list(of_rows(one)) for one in rows]
+    failed = pcbatch.batch(lambda xs: counted(*xs)).run(pcbatch.ragged([[1, 2], [1, 2, 3], []]))
+    assert [int(status) for status in failed.status] == [pcbatch.Status.OK, pcbatch.Status.ERROR, pcbatch.Status.OK]
+    assert [int(failed.value[lane]) for lane in (0, 2)] == [counted(1, 2), counted()]
+
+
+def test_what_python_says_of_the_number_of_arguments_is_not_guessed() -> None:
+    def said(xs):
+        try:
+            return str(max(*xs))
+        except TypeError as error:
+            return str(error)
+
+    found = pcbatch.batch(said).run(pcbatch.ragged([[1, 2], [3]]))
+    assert int(found.status[0]) == pcbatch.Status.OK and int(found.status[1]) != pcbatch.Status.OK
+    with pytest.raises(pcbatch.CompileError, match="PCB306"):  # `max((3, 1))` is 3
+        pcbatch.batch(lambda xs: max(*[(x, 1) for x in xs]))(pcbatch.ragged([[1, 2], [3]]))
+    with pytest.raises(pcbatch.CompileError, match="PCB306"):
+        pcbatch.batch(lambda xs: max(*xs, default=3))(pcbatch.ragged([[1, 2], [3]]))

@@ -20,17 +20,20 @@ import numpy as np
 from pcbatch.data.aliasing import holds_same, one_of
 from pcbatch.data.catalogue import facts
 from pcbatch.data.checks import limit, require
+from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container, in_order
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.mappings import from_keys, ordered_dict
+from pcbatch.data.functions.sequence_builtins import tuple_
 from pcbatch.data.functions.texts import formatting, is_shown_of_lane
 from pcbatch.data.functions.truth import truth
+from pcbatch.data.functions.users_code import iterated
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import set_class
 from pcbatch.data.mappings.ordered_keys import keeping_order
 from pcbatch.data.optional import Optional
-from pcbatch.data.origins import Tracer, either, note, number, of_lane
+from pcbatch.data.origins import Tracer, either, kind_of, note, number, of_lane
 from pcbatch.data.own_order import ask_which, compared, of_two_classes, refuse_own_order
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences import list_order
@@ -38,7 +41,7 @@ from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.texts.byte_numbers import from_bytes
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.values import Index, Value
-from pcbatch.errors import OtherCount
+from pcbatch.errors import OtherCount, Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
 
@@ -239,6 +242,31 @@ def star_item(values: Value, k: int, count: int) -> Value:
     if len(items) != count:
         raise TypeError(f"the call needs {count} more arguments, and `*` gives {len(items)}")
     return items[k]
+
+
+def star_rest(values: Value) -> Value:
+    """The tuple of the arguments that `*values` gives, of a list of the lane as many as it has elements."""
+    return tuple_(iterated(values))
+
+
+def star_several(values: Value, name: str) -> Value:
+    """The arguments that `*values` gives to `max` or `min`, as a list: these take the elements of a single one."""
+    listed, few = in_order(values), f"{name} expected at least 1 argument, got 0"
+    if listed is None:
+        items = list(values)
+        if not items:
+            raise TypeError(few)
+        return items[0] if len(items) == 1 else items
+    require(listed.length > 0, "TypeError", few)
+    if isinstance(listed.columns, Unset):
+        return listed
+    columns = listed.columns
+    kind = kind_of(columns.dtype) if isinstance(columns, jax.Array) and columns.ndim == 1 else None
+    if kind is None:
+        title = f"`{name}` of a single argument takes the parts of that"
+        raise Refusal("PCB306", title, helps=(f"where that is not meant, pass the list itself: `{name}(xs)`",))
+    require(listed.length > 1, "TypeError", f"'{kind.__name__}' object is not iterable")
+    return listed
 
 
 def star_count(values: Value, count: int) -> int:

@@ -50,6 +50,7 @@ from pcbatch.frontend.source.tree import (
     compare,
     constant,
     is_constant,
+    is_supported,
     load,
     rebuild,
     supported,
@@ -345,14 +346,16 @@ def without_star(b: Builder, node: Node, target: Target) -> Node:
 
     def counted(value: Node, least: int) -> int:
         count = b.unit.unpacked(value, least)
+        star = gast.copy_location(gast.Starred(value=value, ctx=gast.Load()), value)
         b.prim(
-            (b.temp(),), supported(sequence_operators.star_count, [value, constant(count, value)], value), shown=value
+            (b.temp(),), supported(sequence_operators.star_count, [value, constant(count, value)], value), shown=star
         )
         return count
 
     args = list(node.args)
     for k, arg in enumerate(args):
-        if isinstance(arg, gast.Starred):  # several elements read it, so it is evaluated once, after those before it
+        if isinstance(arg, gast.Starred) and not is_supported(arg.value, sequence_operators.star_rest):
+            # Several elements read it, so it is evaluated once, after those before it.
             *before, values = in_order(b, [*args[:k], arg.value])
             args[: k + 1] = [*before, gast.copy_location(gast.Starred(value=copied(b, values), ctx=arg.ctx), arg)]
     whole = gast.Call(func=node.func, args=args, keywords=node.keywords)

@@ -10,11 +10,13 @@ from typing import Any
 
 import gast
 
+from pcbatch.data.functions.sequence_operators import star_rest
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Faults
-from pcbatch.frontend.source.tree import Node, constant, display
+from pcbatch.frontend.source.tree import Node, constant, display, is_supported, with_fields
 
 SHORT_TEXT = 40
+ANY = "any"  # number of arguments in `*args`
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
     """Match the arguments of a call with the parameters of its target; misfits are recorded in `faults`."""
     shape = _Shape.of(target.fn)
     name = target.fn.__name__
+    rest_of_lane = _rest_of_lane(node)
+    if rest_of_lane is not None and shape.rest is not None:
+        node = with_fields(node, args=node.args[:-1])
     if any(isinstance(a, gast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         faults.add(
             "PCB205",
@@ -56,7 +61,7 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
             _wrong(faults, argument, f"`{name}` got two values for `{parameter}`", target.fn)
     if shape.rest is not None:
         extra = [*fixed.rest, *extra]
-        given[shape.rest] = display(extra, extra[0] if extra else node)
+        given[shape.rest] = rest_of_lane or display(extra, extra[0] if extra else node)
     more = dict(fixed.more)
     for keyword in node.keywords:
         known = keyword.arg in shape.by_name
@@ -77,7 +82,7 @@ def bind(faults: Faults, node: Node, target: Target) -> Binding:
     if missing:
         listed = ", ".join(f"`{p}`" for p in missing)
         _wrong(faults, node, f"this call of `{name}` does not give {listed}", target.fn)
-    counted = {"*": str(len(extra))} if shape.rest is not None else {}
+    counted = {"*": str(len(extra)) if rest_of_lane is None else ANY} if shape.rest is not None else {}
     named = {"**": ",".join(more)} if shape.more is not None else {}
     return Binding(tuple(given.items()), defaults, shape.order, counted | named)
 
@@ -91,7 +96,7 @@ def starred(
     they have no star, or several.
     """
     positions = [k for k, a in enumerate(node.args) if isinstance(a, gast.Starred)]
-    if len(positions) != 1:
+    if len(positions) != 1 or _rest_of_lane(node) is not None:
         return node
     shape = _Shape.of(target.fn)
     named = {k.arg for k in node.keywords}
@@ -106,6 +111,12 @@ def starred(
         return node
     args = [*node.args[:k], *(item(values, n, count) for n in range(count)), *node.args[k + 1 :]]
     return gast.copy_location(gast.Call(func=node.func, args=args, keywords=node.keywords), node)
+
+
+def _rest_of_lane(node: Node) -> Node | None:
+    """The tuple that a call gives to `*args` as it is, as types tell how long it is; None where there is none."""
+    last = node.args[-1] if node.args else None
+    return last.value if isinstance(last, gast.Starred) and is_supported(last.value, star_rest) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,9 +302,9 @@ def becomes_list(unit: Unit, node: Node) -> bool:
 
 
 def has_stream(unit: Unit, node: Node) -> bool:
-    """Whether an expression contains what may become a loop: a stream, or a consumer of one."""
-    parts = gast.walk(node)
-    return any(isinstance(p, COMPREHENSIONS) or lazy(unit, p) or consumer(unit, p) or groups_of(unit, p) for p in parts)
+    """Whether an expression contains what may become a loop: a stream, a consumer of one, a call with `*values`."""
+    kinds, parts = (*COMPREHENSIONS, gast.Starred), gast.walk(node)
+    return any(isinstance(p, kinds) or lazy(unit, p) or consumer(unit, p) or groups_of(unit, p) for p in parts)
 
 
 def as_list(node: Node) -> Node:

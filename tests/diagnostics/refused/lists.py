@@ -64,19 +64,19 @@ ROWS = [
     Row(
         "max of unpacked",
         "PCB306",
-        "pass the list itself: `max(xs)`",
-        "@pcbatch.batch\ndef f(xs):\n    return max(*xs)\n",
+        "where that is not meant, pass the list itself: `max(xs)`",
+        "@pcbatch.batch\ndef f(xs):\n    return max(*[(x, 1) for x in xs])\n",
         "[([3, 1, 2],), ([4, 4],)]",
-        (("max(*xs)", "max(xs)"),),
+        (("max(*[", "max(["),),
     ),
     Row(
         "any number of arguments",
         "PCB306",
         "pass the list itself: `total(xs)`; a function of yours has a parameter `xs` in place of `*xs` then",
-        "def total(*xs):\n    s = 0\n    for x in xs:\n        s += x\n    return s\n@pcbatch.batch\ndef f(xs):\n"
+        "def total(s, *xs):\n    for x in xs:\n        s += x\n    return s\n@pcbatch.batch\ndef f(xs):\n"
         "    return total(*xs)\n",
         LISTS,
-        (("def total(*xs)", "def total(xs)"), ("return total(*xs)", "return total(xs)")),
+        (("def total(s, *xs):\n", "def total(xs):\n    s = 0\n"), ("return total(*xs)", "return total(xs)")),
     ),
     Row(
         "groups",

@@ -12,6 +12,7 @@ import numpy as np
 
 from pcbatch.data.checks import require
 from pcbatch.data.columns import room
+from pcbatch.data.container import in_order
 from pcbatch.data.functions.builtins import sorted_
 from pcbatch.data.functions.math_functions.arguments import real, require_range, scalar
 from pcbatch.data.functions.math_functions.integers import exact_product
@@ -144,6 +145,12 @@ def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:
 def hypot(*coordinates: Value) -> Value:
     """The function `math.hypot`, of any number of coordinates."""
     return _norm(floats("math.hypot", list(coordinates)))
+
+
+def norm_of(values: Value) -> Value:
+    """The call `math.hypot(*values)`."""
+    listed = in_order(values)
+    return _norm(floats("math.hypot", list(values) if listed is None else listed))
 
 
 def dist(p: Value, q: Value) -> Value:

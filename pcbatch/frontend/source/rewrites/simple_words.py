@@ -22,6 +22,7 @@ from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
 from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
+from pcbatch.frontend.source.rewrites.starred_calls import write_starred
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
 from pcbatch.frontend.source.tree import Node
 from pcbatch.frontend.source.unasked_orders import forget_orders
@@ -35,6 +36,7 @@ REWRITINGS = (
     name_receivers,
     write_out,
     write_out_choices,
+    write_starred,
     write_kept,
     write_cells,
     write_tuples,

@@ -16,6 +16,7 @@ from typing import Any
 import gast
 
 from pcbatch.data.functions.sequence_operators import star_items
+from pcbatch.frontend.source.bind_call import ANY
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.tree import Node, constant, rebuild, subscript, supported, with_fields
@@ -34,7 +35,11 @@ def spread(unit: Unit, node: Node) -> Node:
 
 def _positional(unit: Unit, node: Node) -> list[Node]:
     rest = unit.node.args.vararg
-    if not isinstance(node, gast.Starred) or not _is_unchanged(unit, node.value, rest) or "*" not in unit.shape:
+    if (
+        not isinstance(node, gast.Starred)
+        or not _is_unchanged(unit, node.value, rest)
+        or unit.shape.get("*", ANY) == ANY
+    ):
         return [node]
     return [subscript(node.value, constant(k, node), node) for k in range(int(unit.shape["*"]))]
 
