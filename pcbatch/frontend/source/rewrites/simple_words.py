@@ -21,6 +21,7 @@ from pcbatch.frontend.source.rewrites.kept.tuple_displays import write_tuples
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
+from pcbatch.frontend.source.rewrites.named_generators import write_named_generators
 from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
 from pcbatch.frontend.source.rewrites.starred_calls import write_starred
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
@@ -28,6 +29,7 @@ from pcbatch.frontend.source.tree import Node
 from pcbatch.frontend.source.unasked_orders import forget_orders
 
 REWRITINGS = (
+    write_named_generators,
     call_methods,
     write_memos,
     write_stored_defaults,
