@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import pcbatch
@@ -61,7 +63,7 @@ def in_a_tree(xs):
 
 
 @pytest.mark.parametrize("fn", [first, total, all_of_rest, with_a_step_that_changes, in_a_tree])
-def test_elements_are_taken_where_the_name_stands(fn) -> None:
+def test_elements_are_taken_where_the_name_stands(fn: Any) -> None:
     found = pcbatch.batch(fn)(argument(LISTS))
     assert [as_plain(lane_of(found, k)) for k in range(len(LISTS))] == [as_plain(fn(list(xs))) for xs in LISTS]
 
@@ -84,7 +86,7 @@ def read_twice(xs):
 
 
 @pytest.mark.parametrize("fn", [changed_before, changed_meanwhile, read_twice])
-def test_others_are_refused_or_mean_what_python_does(fn) -> None:
+def test_others_are_refused_or_mean_what_python_does(fn: Any) -> None:
     lists = [[3, 4, 5], [3, 1]]
     try:
         found = pcbatch.batch(fn)(argument(lists))
