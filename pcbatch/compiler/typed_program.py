@@ -22,7 +22,7 @@ from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.data.objects.tuples.displays import Displays, noting_displays
 from pcbatch.decisions import NONE, Decisions, Reason
-from pcbatch.diagnostics.diagnostic import Loc, in_order
+from pcbatch.diagnostics.diagnostic import Diagnostic, Loc, in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
@@ -96,10 +96,9 @@ class Typed:
         return tuple(self.decisions.helpers.values())
 
 
-# The codes of structures that do not fit, as they also follow from other faults, and those that records may cure: of
-# types without a join, and of what primitives say of them.
-STRUCTURES = frozenset({"PCB301", "PCB302", "PCB304", "PCB307", "PCB320"})
-UNLIKE = STRUCTURES - {"PCB320"} | {"PCB303"}
+# The codes of types without a join, and of what primitives say of them; with those of what records cannot hold.
+UNLIKE = frozenset({"PCB301", "PCB302", "PCB303", "PCB304", "PCB307"})
+STRUCTURES = UNLIKE | {"PCB320"}
 
 # CPython counts the depth of the trees that it makes for all threads together (gh-106905, releases before 3.12).
 _AT_ONCE = RLock()
@@ -140,12 +139,21 @@ def typed_program(
     except CompileError as error:
         if not notes.found or UNLIKE.isdisjoint(one.code for one in error.diagnostics):
             raise
-        others = [one for one in error.diagnostics if one.code not in STRUCTURES]
+        with_records = error
     try:
         with noting_displays(None):  # where records in place of tuples do not help, the error is that of the tuples
             return _decided(settle, first)
     except CompileError as error:
+        others = [one for one in with_records.diagnostics if _is_apart(one, error)]
         raise (CompileError(others) if others else error) from None
+
+
+def _is_apart(fault: Diagnostic, without_records: CompileError) -> bool:
+    """Whether a fault of a program with records in place of tuples has nothing to do with these: what primitives say of
+    a value counts if they say it without records, too."""
+    if fault.code == "PCB303":
+        return any((one.code, one.primary) == (fault.code, fault.primary) for one in without_records.diagnostics)
+    return fault.code not in STRUCTURES
 
 
 def _decided(settle: Callable[[Decisions], Typed], decisions: Decisions) -> Typed:

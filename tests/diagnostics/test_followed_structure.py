@@ -52,23 +52,6 @@ CASES = [
     (
         """
         for y in jnp.arange(3.0):
-            g = functools.partial(jnp.add, x)
-            x = 2 * x
-            x = x + g(y)
-        return x
-        """,
-        ["call it where it is made: `functools.partial(jnp.add, x)(z)`", "which reads its variables when it is called"],
-        """
-        for y in jnp.arange(3.0):
-            old = x
-            x = 2 * x
-            x = x + functools.partial(jnp.add, old)(y)
-        return x
-        """,
-    ),
-    (
-        """
-        for y in jnp.arange(3.0):
             g = jax.grad(lambda z: z**2 * y)
             x = x + g(x)
         return x
@@ -98,7 +81,6 @@ CASES = [
 WANT = [
     [3.75, 2.25, 2.5],
     [9 * x for x in X.tolist()],
-    [27 * x + 5 for x in X.tolist()],
     [15 * x for x in X.tolist()],
     None,
 ]

@@ -109,7 +109,7 @@ def test_what_raises() -> None:
 def grows(t):
     i = 0
     while i < 3:
-        t = (t, 1.0)
+        t = 1.0
         i += 1
     return i
 
