@@ -137,9 +137,29 @@ def records_and_objects(n):
     return [row[1].job.at for row in rows], max(rows)[0]
 
 
+def none_alone_at_first(n):
+    """The type of the last part is that of None until the loop pushes numbers."""
+    heap, parents = [(0, n, None)], {}
+    while heap:
+        length, place, before = heapq.heappop(heap)
+        if place not in parents:
+            parents[place] = before
+            for k in (1, 3):
+                if place - k >= 0:
+                    heapq.heappush(heap, (length + k * k, place - k, place))
+    return parents
+
+
+def none_alone(n):
+    heap = []
+    for k in range(n):
+        heapq.heappush(heap, (k * 7 % 5, k, None))
+    return [heapq.heappop(heap) for _ in range(n)], (n % 2, None) < (1, None)
+
+
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     greatest, least, in_order, operators, caught, lists_and_texts, known_values, through_a_heap, with_payloads,
-    without_a_number, dicts_behind_a_number, records_and_objects,
+    without_a_number, dicts_behind_a_number, records_and_objects, none_alone_at_first, none_alone,
 )  # fmt: skip
 
 

@@ -173,7 +173,27 @@ def made_for_a_comparison(n):
     return [Version(n, 1) > Version(3, 0), Version(n, 1) <= Version(2, 2), Least(n) < Least(2)]
 
 
+class Stairs:
+    def __init__(self, n):
+        self.n = n
+
+    def steps(self, k):
+        count = 0
+        while k > 0 and (k + self.n) % 5:
+            k -= 1
+            count += 1
+        return count
+
+    def extremes(self):
+        return min(range(9), key=lambda k: self.steps(k)), sorted(range(9), key=lambda k: -self.steps(k))
+
+
+def by_a_method_that_branches(n):
+    return Stairs(n).extremes()
+
+
 PROGRAMS = [
+    by_a_method_that_branches,
     texts_beside_keys,
     events,
     made_for_a_comparison,

@@ -185,9 +185,10 @@ def lacks_order(a: Value, b: Value) -> Flag:
     a, b = compared(a, "lt"), compared(b, "lt")
     if not may_lack_order(a, b):
         return False
-    if any(one is None or isinstance(one, Optional) for one in (a, b)):
-        missing = _any([is_none(a), is_none(b)])
-        return True if missing is True else _any([missing, lacks_order(narrowed(a), narrowed(b))])
+    if a is None or b is None:
+        return True
+    if isinstance(a, Optional) or isinstance(b, Optional):
+        return _any([is_none(a), is_none(b), lacks_order(narrowed(a), narrowed(b))])
     if isinstance(a, Rows) or isinstance(b, Rows):
         return _lists_lack_order(a, b)
     if isinstance(a, Joinable):

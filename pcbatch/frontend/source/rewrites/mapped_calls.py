@@ -31,7 +31,7 @@ from pcbatch.frontend.source.tree import (
     target_of,
 )
 
-ELEMENT = "__pcbatch_element"
+ELEMENT = "_pcbatch_element"
 
 
 def write_out(unit: Unit) -> Node:
@@ -56,7 +56,7 @@ def _ordered(unit: Unit, node: Node) -> Node | None:
         return None
     pair = display([value, load(name, node)], node)
     pairs = gast.copy_location(gast.ListComp(elt=pair, generators=[_over(name, node.args[0], node)]), node)
-    first = gast.parse("lambda __pcbatch_pair: __pcbatch_pair[0]").body[0].value
+    first = gast.parse("lambda _pcbatch_pair: _pcbatch_pair[0]").body[0].value
     for part in gast.walk(first):
         gast.copy_location(part, node)
     by_first = gast.copy_location(gast.keyword("key", first), keys[0])
