@@ -26,8 +26,9 @@ from pcbatch.data.functions import mappings
 from pcbatch.errors import CompileError
 from pcbatch.frontend.source.changing_methods import changes_arguments
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import MISSING, resolve
+from pcbatch.frontend.source.resolve import MISSING, callee, resolve
 from pcbatch.frontend.source.scope import parameters
 from pcbatch.frontend.source.tree import COMPREHENSIONS, Node, is_constant, rebuild, supported
 
@@ -97,11 +98,13 @@ def _parents(whole: Node) -> dict[int, Node]:
 
 def _is_taken(uses: _Uses, node: Node) -> bool:
     """Whether a comprehension goes over what a node gives, or a call makes a container of its elements."""
-    if not isinstance(node, (*PLACES, gast.BinOp)) or not isinstance(getattr(node, "ctx", gast.Load()), gast.Load):
+    called = callee(uses.unit, node) is not None and generator(uses.unit, node) is None
+    is_place = isinstance(node, (*PLACES, gast.BinOp)) and isinstance(getattr(node, "ctx", gast.Load()), gast.Load)
+    if not called and not is_place:
         return False
     parent: Node = uses.parents.get(id(node))
     if isinstance(parent, gast.comprehension):
-        return parent.iter is node and not uses.makes_set(uses.parents.get(id(parent)))
+        return parent.iter is node and (called or not uses.makes_set(uses.parents.get(id(parent))))
     made = MADE.get(uses.meaning(parent)) if isinstance(parent, gast.Call) else None
     return made is not None and made is not Kind.SET and parent.args == [node] and not parent.keywords
 

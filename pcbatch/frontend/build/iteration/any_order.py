@@ -34,19 +34,17 @@ def forgets_order(name: str, node: Node, keywords: Mapping[str, Node]) -> bool:
 
 
 def of_any_order(unit: Unit, node: Node) -> Node:
-    """Return a comprehension that goes over sets in any order; any other node, or one with effects, as it is."""
-    return _taking(unit, node, mappings.any_order)
+    """Return a comprehension that goes over sets in any order, or a place of a set so; any other node as it is."""
+    return _place(unit, node, mappings.any_order) or _taking(unit, node, mappings.any_order)
 
 
 def with_sets(unit: Unit, node: Node) -> Node:
-    """Return what `of_any_order` does, with elements that bring a function along, which gives what is gone over.
+    """Return a comprehension that goes over sets in any order, with elements that bring a function along, which gives
+    what is gone over.
 
     Where the order of sets is asked for, the elements come in Python's order if it is known.
     """
-    if unit.decisions.ordered:
-        node = _taking(unit, node, mappings.own_order)
-    else:
-        node = of_any_order(unit, node)
+    node = _taking(unit, node, mappings.own_order if unit.decisions.ordered else mappings.any_order)
     sets = [_taken_set(part.iter) for part in getattr(node, "generators", ())]
     taken = [one for one in sets if one is not None]
     if not taken:
@@ -56,10 +54,11 @@ def with_sets(unit: Unit, node: Node) -> Node:
 
 
 def _taken_set(iterable: Node) -> Node | None:
-    """Return what a set made of an iterable has no order of its own by, if it is a set."""
+    """Return what a set made of an iterable has no order of its own by, if it is a set; of a call its place says so."""
     if is_supported(iterable, mappings.own_order):
         return supported(mappings.without_order, iterable.args, iterable)
-    return iterable.args[0] if is_supported(iterable, mappings.any_order) else None
+    is_place = is_supported(iterable, mappings.any_order) and not isinstance(iterable.args[0], gast.Call)
+    return iterable.args[0] if is_place else None
 
 
 def _taking(unit: Unit, node: Node, function: Function) -> Node:
@@ -69,10 +68,14 @@ def _taking(unit: Unit, node: Node, function: Function) -> Node:
 
 
 def _taken(unit: Unit, part: Node, function: Function) -> Node:
-    kept = unit.source.loc(part.iter) in unit.decisions.taken
-    if kept or not isinstance(part.iter, gast.Name | gast.Attribute | gast.Subscript):
-        return part
-    return with_fields(part, iter=supported(function, [part.iter], part.iter))
+    place = _place(unit, part.iter, function)
+    return part if place is None else with_fields(part, iter=place)
+
+
+def _place(unit: Unit, node: Node, function: Function) -> Node | None:
+    kept = unit.source.loc(node) in unit.decisions.taken
+    is_place = not kept and isinstance(node, gast.Name | gast.Attribute | gast.Subscript)
+    return supported(function, [node], node) if is_place else None
 
 
 def _has_effects(unit: Unit, node: Node) -> bool:

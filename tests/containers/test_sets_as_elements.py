@@ -1,0 +1,50 @@
+"""Sets and dicts in lists, and behind the keys of a sort; sets that methods give, and nobody asks for their order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pcbatch
+from tests.strangers.rows import as_plain, lane_of
+
+pytestmark = pytest.mark.promotion("standard")
+NUMBERS = (1, 2, 3, 5, 6, 9)
+
+
+class Grid:
+    def __init__(self, n):
+        self.cells = {(x, y): x * n + y for x in range(-2, 4) for y in range(-2, 4)}
+        self.after = defaultdict(set)
+
+    def around(self, x, y):
+        return {(x - 1, y), (x, y - 1)} | {(x, y + 1)} - {(0, 0)}
+
+    def free(self, x, y):
+        used = {self.cells[place] for place in self.around(x, y)}
+        return [v for v in range(9) if v not in used]
+
+    def chained(self, names):
+        for k, name in enumerate(names):
+            self.after[name].add(names[k - 1])
+        found = []
+        for name in names:
+            for other in sorted(self.after[name]):
+                found.append(other)
+        return found
+
+
+def given_by_methods(n):
+    grid = Grid(n)
+    return grid.free(n % 3, 1), max(x + y for x, y in grid.around(n % 4, 0)), grid.chained(["a", "b", "c", "a"][:n])
+
+
+@pytest.mark.parametrize("function", [given_by_methods])
+def test_lanes_give_what_python_gives(function: Callable[[int], Any]) -> None:
+    found = pcbatch.batch(function)(np.array(NUMBERS))
+    for lane, n in enumerate(NUMBERS):
+        assert str(as_plain(lane_of(found, lane))) == str(as_plain(function(n))), n
