@@ -22,7 +22,7 @@ from pcbatch.data.objects.made import using_made
 from pcbatch.data.objects.tables import TABLES
 from pcbatch.data.objects.tuples.displays import Displays, noting_displays
 from pcbatch.decisions import NONE, Decisions, Reason
-from pcbatch.diagnostics.diagnostic import Diagnostic, Loc, in_order
+from pcbatch.diagnostics.diagnostic import Loc, in_order
 from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
@@ -139,21 +139,12 @@ def typed_program(
     except CompileError as error:
         if not notes.found or UNLIKE.isdisjoint(one.code for one in error.diagnostics):
             raise
-        with_records = error
+        others = [one for one in error.diagnostics if one.code not in STRUCTURES]
     try:
         with noting_displays(None):  # where records in place of tuples do not help, the error is that of the tuples
             return _decided(settle, first)
     except CompileError as error:
-        others = [one for one in with_records.diagnostics if _is_apart(one, error)]
         raise (CompileError(others) if others else error) from None
-
-
-def _is_apart(fault: Diagnostic, without_records: CompileError) -> bool:
-    """Whether a fault of a program with records in place of tuples has nothing to do with these: what primitives say of
-    a value counts if they say it without records, too."""
-    if fault.code == "PCB303":
-        return any((one.code, one.primary) == (fault.code, fault.primary) for one in without_records.diagnostics)
-    return fault.code not in STRUCTURES
 
 
 def _decided(settle: Callable[[Decisions], Typed], decisions: Decisions) -> Typed:

@@ -111,7 +111,7 @@ def grows(t):
     while i < 3:
         t = 1.0
         i += 1
-    return i
+    return t
 
 
 @pcbatch.batch
