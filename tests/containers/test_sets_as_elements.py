@@ -16,6 +16,16 @@ pytestmark = pytest.mark.promotion("standard")
 NUMBERS = (1, 2, 3, 5, 6, 9)
 
 
+def written_out(n):
+    """The first set of a loop over a range is known while compiling."""
+    rows, texts = [], []
+    for k in range(n):
+        rows.append({k, k + 1} if k % 3 else {k})
+        texts.append((k, {"ab"[k % 2], "b"}))
+    rows[n // 2].add(n * 2)
+    return rows, [len(row) for _, row in texts], [{(k, n)} for k in range(n)]
+
+
 class Grid:
     def __init__(self, n):
         self.cells = {(x, y): x * n + y for x in range(-2, 4) for y in range(-2, 4)}
@@ -43,7 +53,7 @@ def given_by_methods(n):
     return grid.free(n % 3, 1), max(x + y for x, y in grid.around(n % 4, 0)), grid.chained(["a", "b", "c", "a"][:n])
 
 
-@pytest.mark.parametrize("function", [given_by_methods])
+@pytest.mark.parametrize("function", [written_out, given_by_methods])
 def test_lanes_give_what_python_gives(function: Callable[[int], Any]) -> None:
     found = pcbatch.batch(function)(np.array(NUMBERS))
     for lane, n in enumerate(NUMBERS):
