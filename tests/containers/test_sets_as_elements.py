@@ -26,6 +26,25 @@ def written_out(n):
     return rows, [len(row) for _, row in texts], [{(k, n)} for k in range(n)]
 
 
+def sorted_with_sets(n):
+    groups = defaultdict(set)
+    for k in range(n):
+        groups[k * 7 % 5].add(k)
+    return {key: len(values) for key, values in sorted(groups.items())}
+
+
+def sorted_with_dicts(n):
+    graph = {}
+    for k in range(n):
+        graph.setdefault(k * 7 % 5, {})[k] = k + 1
+    named = sorted((k * 5 % 7, {"at": k}) for k in range(min(n, 6)))
+    return (
+        [(key, len(values)) for key, values in sorted(graph.items(), reverse=True)],
+        named[-1][1]["at"],
+        min(named)[0],
+    )
+
+
 class Grid:
     def __init__(self, n):
         self.cells = {(x, y): x * n + y for x in range(-2, 4) for y in range(-2, 4)}
@@ -53,8 +72,24 @@ def given_by_methods(n):
     return grid.free(n % 3, 1), max(x + y for x, y in grid.around(n % 4, 0)), grid.chained(["a", "b", "c", "a"][:n])
 
 
-@pytest.mark.parametrize("function", [written_out, given_by_methods])
+@pytest.mark.parametrize("function", [written_out, sorted_with_sets, sorted_with_dicts, given_by_methods])
 def test_lanes_give_what_python_gives(function: Callable[[int], Any]) -> None:
     found = pcbatch.batch(function)(np.array(NUMBERS))
     for lane, n in enumerate(NUMBERS):
         assert str(as_plain(lane_of(found, lane))) == str(as_plain(function(n))), n
+
+
+def equal_keys(n):
+    sets, dicts = [], []
+    for k in range(n):
+        sets.append((k % 4, {k, n}, -k))
+        dicts.append((k % 6, {k: n}))
+    return [last for _, _, last in sorted(sets)], [key for key, _ in sorted(dicts)]
+
+
+def test_equal_keys_in_front_of_sets_and_dicts_end_the_lane() -> None:
+    """Python compares the sets then, of which one holds the other or not, and raises for dicts."""
+    numbers = (3, 4, 5, 7)
+    found = pcbatch.batch(equal_keys).run(np.array(numbers))
+    assert (np.asarray(found.status) != 0).tolist() == [False, False, True, True]
+    assert as_plain(lane_of(found.value, 1)) == as_plain(equal_keys(4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,8 @@ from pcbatch.data.sequences.merge_sort import comparable, is_less, merge_order, 
 from pcbatch.data.stored import inner_parts
 from pcbatch.data.values import Flag, Index, Value
 from pcbatch.diagnostics.lane_words import type_name
+
+SETS = "sorted() comes to two sets, which are in an order only where one holds the other"
 
 
 def sorted_order(values: Value, key: Callable[[Value], Value] | None, reverse: Flag) -> Value:
@@ -48,6 +50,9 @@ def _order(keys: Value, n: Index, reverse: Flag) -> Value:
         keys = jax.tree.map(lambda leaf: leaf[first], keys)
     by_ranks = any(isinstance(leaf, Rows) for leaf in inner_parts(keys))
     order = _order_by_comparing(keys, n) if by_ranks else _order_by_keys(_key_leaves(keys), n)
+    if not by_ranks and _holds_sets(keys):
+        tied = [leaf[order[:-1]] == leaf[order[1:]] for leaf in _key_leaves(keys)]
+        limit(~jnp.any(reduce(jnp.logical_and, tied) & (places[1:] < n)), SETS)
     if may_lack_order(keys) and places.size > 1:  # neighbours have been compared, whatever the steps of the sort
         before, after = (jax.tree.map(lambda leaf, at=at: leaf[at], keys) for at in (order[:-1], order[1:]))
         lacking = jax.vmap(lambda x, y: jnp.asarray(lacks_order(x, y), bool))(before, after)
@@ -109,7 +114,9 @@ def _fields(key: Callable[[Value], Value] | None, element: Value) -> Value:
 
 
 def _refuse_nan(leaves: list[Value], inside: Flag) -> None:
-    """Let the lane stop where a key that is compared is a NaN."""
+    """Let the lane stop where a key that is compared is a NaN; refuses keys of which none has an order."""
+    if not leaves:
+        raise TypeError("'<' not supported between instances of 'dict' and 'dict'")
     for leaf in leaves:
         if leaf.ndim != 1:
             scalar(leaf[0], leaf[0], operator.lt)
@@ -131,7 +138,7 @@ def _order_by_keys(leaves: list[Value], n: Index) -> Value:
 
 
 def _key_leaves(keys: Value) -> list[Value]:
-    """The columns of keys in the order in which Python compares them."""
+    """The columns of keys in the order in which Python compares them, as far as there are no sets among them."""
     if isinstance(keys, Optional):
         values = _key_leaves(keys.value)
         return [keys.present, *(jnp.where(keys.present, leaf, 0) if leaf.ndim == 1 else leaf for leaf in values)]
@@ -139,8 +146,15 @@ def _key_leaves(keys: Value) -> list[Value]:
     if tree is None or keys is None or isinstance(keys, Joinable):
         return jax.tree.leaves(keys)
     if not isinstance(keys, tuple | list):
+        if may_lack_order(keys) or _holds_sets(keys):
+            return []
         raise TypeError(f"'<' not supported between instances of '{type_name(keys)}' and '{type_name(keys)}'")
-    return [leaf for child in children for leaf in _key_leaves(child)]
+    behind = next((k for k, child in enumerate(children) if _holds_sets(child)), len(children))
+    return [leaf for child in children[: behind + 1] for leaf in _key_leaves(child)]
+
+
+def _holds_sets(keys: Value) -> bool:
+    return any(hasattr(part, "issubset") for part in inner_parts(keys))
 
 
 def _order_by_comparing(keys: Value, n: Index) -> Value:
