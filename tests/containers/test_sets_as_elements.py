@@ -26,6 +26,23 @@ def written_out(n):
     return rows, [len(row) for _, row in texts], [{(k, n)} for k in range(n)]
 
 
+def merged(n):
+    """Sets that take the elements of one another hold no common objects, as elements cannot be changed."""
+    sets, dicts = [{k} for k in range(n)], [{k: k} for k in range(n)]
+    reached = {k: {k} for k in range(n)}
+    for k in range(n - 1):
+        i, j = k * 3 % n, k * 5 % n
+        if i != j:
+            sets[i] |= sets[j]
+            sets[j] = set()
+        reached[k + 1].update(reached[k])
+        reached[i] ^= reached[n - 1]
+        sets[j] -= sets[k]
+        dicts[k + 1].update(dicts[k // 2])
+        dicts[k // 3][n] = k
+    return [sorted(s) for s in sets], {k: sorted(s) for k, s in reached.items()}, dicts
+
+
 def sorted_with_sets(n):
     groups = defaultdict(set)
     for k in range(n):
@@ -72,7 +89,7 @@ def given_by_methods(n):
     return grid.free(n % 3, 1), max(x + y for x, y in grid.around(n % 4, 0)), grid.chained(["a", "b", "c", "a"][:n])
 
 
-@pytest.mark.parametrize("function", [written_out, sorted_with_sets, sorted_with_dicts, given_by_methods])
+@pytest.mark.parametrize("function", [written_out, merged, sorted_with_sets, sorted_with_dicts, given_by_methods])
 def test_lanes_give_what_python_gives(function: Callable[[int], Any]) -> None:
     found = pcbatch.batch(function)(np.array(NUMBERS))
     for lane, n in enumerate(NUMBERS):

@@ -20,8 +20,9 @@ from pcbatch.data.functions import changes, iteration, sequence_builtins
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import assigned, copied, updated
 from pcbatch.frontend.build.operators import operator_name
+from pcbatch.frontend.source.changed_in_loops import CHANGING
 from pcbatch.frontend.source.places import Mutation, Place, mutation, place_of
-from pcbatch.frontend.source.streams import IN_PLACE, of_container
+from pcbatch.frontend.source.streams import of_container
 from pcbatch.frontend.source.tree import Function, Node, call, constant, display, load, rebuild, supported
 from pcbatch.ir.effects import Change
 
@@ -67,7 +68,7 @@ def augment_place(
     args = [whole, keys, constant(operator_name(op), at), value]
     args += [] if old is None else [old]
     count, plain = len(place.keys), isinstance(value, gast.Constant | gast.Name) and not isinstance(op, gast.Mult)
-    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain, spreads=type(op) in IN_PLACE)
+    change = Change(0, count > 1, depth=count, augments=True, unclear=not plain, spreads=isinstance(op, CHANGING))
     _change(b, changes.augment_item, place, args, at, change)
 
 
