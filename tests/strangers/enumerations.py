@@ -191,3 +191,14 @@ class Odd(Enum):
 def an_equality_of_its_own(n):
     found = Odd.A if n else Odd.B
     return found is Odd.A, found.value
+
+
+@row((["red", "blue"],), (["green"],), (["blue", "pink", "red"],))
+def by_name(words):
+    found, missing = [], 0
+    for word in words:
+        try:
+            found.append(Colour[word.upper()])
+        except KeyError as e:
+            missing += len(str(e))
+    return [colour.value for colour in found], missing, found[-1], Level["HIGH" if len(words) > 1 else "LOW"] + 1

@@ -7,6 +7,7 @@ import functools
 import itertools
 import queue
 from collections.abc import Callable
+from enum import EnumType
 from typing import Any
 
 import jax
@@ -65,6 +66,8 @@ def get_item(value: Value, index: Index) -> Value:
         index = unwrapped(index)
     if isinstance(value, list | tuple):
         return _part(value, index)
+    if isinstance(value, EnumType) and isinstance(index, LaneText):
+        value = dict(value.__members__)
     if isinstance(value, dict) and isinstance(index, LaneText | LaneBytes):
         return chosen(value, index)
     found = lifted(value, index)
