@@ -89,7 +89,33 @@ def given_by_methods(n):
     return grid.free(n % 3, 1), max(x + y for x, y in grid.around(n % 4, 0)), grid.chained(["a", "b", "c", "a"][:n])
 
 
-@pytest.mark.parametrize("function", [written_out, merged, sorted_with_sets, sorted_with_dicts, given_by_methods])
+class Element:
+    """One of a tree, with attributes by name, of which each element has others."""
+
+    def __init__(self, kind, attributes):
+        self.kind, self.attributes = kind, attributes
+        self.children = []
+
+    def total(self, name):
+        return self.attributes.get(name, 0) + sum(child.total(name) for child in self.children)
+
+
+def named_in_records(n):
+    root = Element("root", {"width": n, "height": 2})
+    for k in range(n):
+        child = Element("leaf", {"width": k} if k % 2 else {"height": k, "width": 1})
+        root.children.append(child)
+        child.attributes["width"] *= 2
+        child.attributes["depth"] = n
+    last = root.children[-1]
+    bare = Element("bare", {})
+    last.children.append(bare)
+    return root.total("width"), root.total("depth"), [*last.attributes.items()], root.attributes
+
+
+@pytest.mark.parametrize(
+    "function", [written_out, merged, sorted_with_sets, sorted_with_dicts, given_by_methods, named_in_records]
+)
 def test_lanes_give_what_python_gives(function: Callable[[int], Any]) -> None:
     found = pcbatch.batch(function)(np.array(NUMBERS))
     for lane, n in enumerate(NUMBERS):

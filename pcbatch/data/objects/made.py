@@ -38,7 +38,7 @@ from pcbatch.data.objects.tuples.atoms import as_record, mixed_fields
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.stored import Stored, is_stored, is_table
+from pcbatch.data.stored import Stored, is_stored
 from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
 from pcbatch.decisions import Decisions
@@ -374,7 +374,7 @@ def _field(value: Value, name: str) -> Value:
         return _record(value)
     if isinstance(value, str):
         return lane_value(value)
-    if isinstance(value, set | frozenset) or is_table(value):
+    if isinstance(value, set | frozenset) or type(value) is dict:
         made = value if isinstance(value, set | frozenset) else {key: _field(part, name) for key, part in value.items()}
         return one_of(lane_value(made), [value])
     if type(value) in (list, tuple):
