@@ -248,7 +248,8 @@ def _check(cfg: CfgProgram, inferred: Inferred) -> None:
         check_types.run(cfg, inferred)
     except Restart as refused:
         codes = set[str]() if refused.error is None else {one.code for one in refused.error.diagnostics}
-        if codes and codes <= check_types.NO_END:  # what is known of an object may change by another name of it
+        # What is known of an object may change by another name of it.
+        if codes and (codes <= check_types.NO_END or check_types.of_nothing(cfg, inferred)):
             check_ownership.run(cfg, inferred)
         raise
     check_ownership.run(cfg, inferred)

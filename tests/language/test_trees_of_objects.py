@@ -102,7 +102,33 @@ def _depth_of_what_is_never_grown(n: Any) -> Any:
     return root.depth(), [c.value for c in root.children], sum(c.total() for c in root.children)
 
 
+class Part:
+    """A part of a tree without parents."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.parts: list[Part] = []
+
+    def total(self) -> Any:
+        return self.value + sum(part.total() for part in self.parts)
+
+
+def by_a_stack(n: Any) -> Any:
+    """Only by another name than that in the stack parts get parts."""
+    stack = [Part(n)]
+    for k in range(n):
+        part = Part(k)
+        top = stack[-1]
+        top.parts.append(part)
+        if k % 3:
+            stack.append(part)
+        else:
+            stack.append(top.parts[0])
+    return stack[0].total(), sum(part.value for part in stack[n // 2].parts)
+
+
 PROGRAMS = (
+    by_a_stack,
     *(_total, _depth, _largest, _size, _leaves, _children_of_a_call),
     *(_in_a_comprehension_and_outside, _depth_of_what_is_never_grown),
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from pcbatch.data.columns import Unset
 from pcbatch.data.mappings.lane_set import DictView
 from pcbatch.data.objects.made import mentions_made
 from pcbatch.data.objects.questions import RECORDS
@@ -36,6 +37,7 @@ from pcbatch.lowering.diagnose import check_literals
 from pcbatch.lowering.diagnose.primitive_errors import NONE, diagnose
 from pcbatch.lowering.diagnose.traceback_spans import narrowed
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
+from pcbatch.lowering.typing.convert_types import objects_of
 from pcbatch.lowering.typing.format_messages import Show, is_text
 from pcbatch.lowering.typing.inferred import Conflict, Inferred, untyped
 from pcbatch.lowering.typing.instances import MOST, base_of
@@ -82,6 +84,20 @@ def _loops(program: CfgProgram, inferred: Inferred) -> frozenset[Loc]:
     keys = [key for key, error in inferred.errors.items() if isinstance(error, NeedsUnrolling)]
     reads = [program.function(name).block(label).ops[k].loc for name, label, k in keys]
     return frozenset(loc for loc in (*conflicts, *reads) if loc is not None)
+
+
+def of_nothing(program: CfgProgram, inferred: Inferred) -> bool:
+    """Whether all that fails reads a list into which nothing is stored, as far as is known."""
+
+    def is_unset(part: object) -> bool:
+        return isinstance(part, Unset)
+
+    def reads_nothing(function: str, label: str, k: int) -> bool:
+        ins = program.function(function).block(label).ops[k].expr.ins
+        values = [objects_of(inferred.types[function, v]) for v in ins if (function, v) in inferred.types]
+        return any(map(is_unset, jax.tree.leaves(values, is_leaf=is_unset)))
+
+    return bool(inferred.errors) and not inferred.conflicts and all(reads_nothing(*key) for key in inferred.errors)
 
 
 def run_untyped(program: CfgProgram) -> None:
