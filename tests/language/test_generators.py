@@ -121,6 +121,26 @@ def test_generators_inside_functions_go_over_themselves() -> None:
         assert int(got[1][lane]) == twice == n * (n + 1) // 2 and got[2].tolist()[lane] == layers
 
 
+def halves(f, a, b, depth):
+    if depth == 0 or f(a) < f(b):
+        yield a
+    else:
+        yield from halves(f, a, (a + b) // 2, depth - 1)
+        yield from halves(f, (a + b) // 2, b, depth=depth - 1)
+
+
+def of_a_function(n):
+    def height(x):
+        return x * n % 7
+
+    power = lambda x: x * x % (n + 1)
+    return sum(halves(power, n, n + 9, 3)) * 100 + max(halves(height, n, n + 5, 2))
+
+
+def test_generators_that_go_over_themselves_hand_on_functions() -> None:
+    assert pcbatch.batch(of_a_function)(jnp.arange(1, 8)).tolist() == [of_a_function(n) for n in range(1, 8)]
+
+
 def test_a_lane_may_fail() -> None:
     assert pcbatch.batch(collatz).run(jnp.array([2, 0])).value.tolist() == [[2, 1], None]
 

@@ -34,6 +34,7 @@ from pcbatch.frontend.build.iteration.iterables import Iterable, zipped
 from pcbatch.frontend.build.iteration.itertools_loops import ITERTOOLS, Consume, indexed
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator, may_stop
+from pcbatch.frontend.source.rewrites.nested import static_value
 from pcbatch.frontend.source.scope import bindings, renamed
 from pcbatch.frontend.source.streams import ELEMENTS, STEPS, generator_among, generator_in, is_special, lazy, steps
 from pcbatch.frontend.source.tree import (
@@ -139,13 +140,18 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
     given = node
     kept: list[Node] = []
     if not starred:
-        kept = [_held_as_it_is(b, arg) for arg in in_order(b, [*node.args, *(k.value for k in node.keywords)])]
-        count = len(node.args)
+        args, count = [*node.args, *(k.value for k in node.keywords)], len(node.args)
+        known = [
+            static_value(b.unit, arg) is not None for arg in args
+        ]  # such as functions, which decide what is called
+        kept = [_held_as_it_is(b, arg) for arg in in_order(b, [a for a, k in zip(args, known, strict=True) if not k])]
+        held = iter(kept)
+        values = [arg if k else next(held) for arg, k in zip(args, known, strict=True)]
         keywords = [
             gast.copy_location(gast.keyword(arg=k.arg, value=value), k)
-            for k, value in zip(node.keywords, kept[count:], strict=True)
+            for k, value in zip(node.keywords, values[count:], strict=True)
         ]
-        given = gast.copy_location(gast.Call(func=node.func, args=kept[:count], keywords=keywords), node)
+        given = gast.copy_location(gast.Call(func=node.func, args=values[:count], keywords=keywords), node)
     _plain(b, load(call_into(b, None, given, target), node), consume)
     if kept:
         # Python makes each element in its turn: a body that changes an argument is refused, as it still is in use here.
