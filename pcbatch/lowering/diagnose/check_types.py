@@ -93,7 +93,8 @@ def of_nothing(program: CfgProgram, inferred: Inferred) -> bool:
         return isinstance(part, Unset)
 
     def reads_nothing(function: str, label: str, k: int) -> bool:
-        ins = program.function(function).block(label).ops[k].expr.ins
+        op = program.function(function).block(label).ops[k]
+        ins = op.expr.ins if isinstance(op, Prim) else ()
         values = [objects_of(inferred.types[function, v]) for v in ins if (function, v) in inferred.types]
         return any(map(is_unset, jax.tree.leaves(values, is_leaf=is_unset)))
 
