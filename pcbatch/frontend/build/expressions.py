@@ -347,9 +347,8 @@ def without_star(b: Builder, node: Node, target: Target) -> Node:
     def counted(value: Node, least: int) -> int:
         count = b.unit.unpacked(value, least)
         star = gast.copy_location(gast.Starred(value=value, ctx=gast.Load()), value)
-        b.prim(
-            (b.temp(),), supported(sequence_operators.star_count, [value, constant(count, value)], value), shown=star
-        )
+        check = supported(sequence_operators.star_count, [value, constant(count, value)], value)
+        b.prim((b.temp(),), check, shown=star)
         return count
 
     args = list(node.args)

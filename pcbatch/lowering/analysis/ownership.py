@@ -7,7 +7,6 @@ callers and the results of a call have in common is known by a summary, found by
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import takewhile
 
 from pcbatch.data.aliasing import CAPTURED, of_result
 from pcbatch.data.objects.made_fields import FieldLevel
@@ -29,7 +28,6 @@ from pcbatch.lowering.analysis.common_objects import (
     REPEATED,
     ObjectSource,
     Part,
-    Parts,
     Sources,
     State,
     assigned,
@@ -37,7 +35,6 @@ from pcbatch.lowering.analysis.common_objects import (
     is_field,
     is_stored,
     joined,
-    level_of,
     related,
 )
 from pcbatch.lowering.analysis.object_levels import is_builtin, levels
@@ -89,48 +86,6 @@ class Ownership:
             if more == found:
                 return found
             found = more
-
-    def closes_cycle(self, name: str, label: str, k: int, op: Prim, change: Change, state: State) -> bool:
-        """Return whether a change in place stores the object of a variable, or what holds it, inside of that object."""
-        root, traced = op.expr.ins[change.position], self.inferred.traced.get((name, label, k))
-        if traced is None or op.expr.effects.syncs or op.expr.effects.back:
-            return False
-        inside = [one for one in traced.aliases if one.result == len(op.dsts) - 1 and not one.own_result]
-        if any(one.source == change.position and one.own_source for one in inside):
-            return True
-        holding = {holder for holder, _ in state.get((root, OWN), NONE)}
-        others = [one.source for one in inside if one.source not in (change.position, CAPTURED)]
-        return any(op.expr.ins[source] in holding for source in others)
-
-    def stored_back(self, name: str, block: Block, k: int, fields: Parts) -> bool:
-        """Return whether operations that bring variables up to date store what operation k of a block has changed in
-        the fields of records, from which it was read, at the places where it still is.
-
-        It is, if nothing else in the function stores an object in these fields, or moves one.
-        """
-        ops = enumerate(block.ops[k + 1 :], k + 1)
-        after = [j for j, op in takewhile(lambda at: self.objects.brings_up_to_date(name, block.label, *at), ops)]
-        back = {field for j in after for field, _ in self._fields_at(name, block, j)}
-        others = {
-            field
-            for each in self.functions[name].blocks
-            for j, op in enumerate(each.ops)
-            if not self.objects.brings_up_to_date(name, each.label, j, op)
-            for field, own in self._fields_at(name, each, j)
-            if own
-        }
-        read = {level_of(part)[0] for part in fields}
-        return read <= back and read.isdisjoint(others)
-
-    def _fields_at(self, name: str, block: Block, k: int) -> frozenset[FieldLevel]:
-        """The fields of records, by level, that an operation changes or stores objects in."""
-        op, traced = block.ops[k], self.inferred.traced.get((name, block.label, k))
-        if isinstance(op, Call):
-            none = frozenset[FieldLevel]()
-            return self.changed_fields.get(op.func, none) | self.stored_fields.get(op.func, none)
-        if traced is None:
-            return frozenset()
-        return traced.fields.changed | {(level[0], True) for _, _, level in traced.fields.stored}
 
     def _solve(self, name: str, function: Function) -> None:
         reachable = self.inferred.reachable[name]

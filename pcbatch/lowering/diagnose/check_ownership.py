@@ -39,6 +39,7 @@ from pcbatch.lowering.analysis.common_objects import (
 )
 from pcbatch.lowering.analysis.ownership import Ownership
 from pcbatch.lowering.analysis.same_objects import callers_objects, changed_for_callers
+from pcbatch.lowering.analysis.stored_objects import closes_cycle, stored_back
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 from pcbatch.lowering.cfg_passes.wrap_entry import ENTRY
 from pcbatch.lowering.diagnose.ownership_helps import (
@@ -50,10 +51,10 @@ from pcbatch.lowering.diagnose.ownership_helps import (
     RETURN_LATER,
     TEMPORARY,
     VIEW,
-    closes_cycle,
     copy_help,
     field_name,
     given_twice,
+    in_itself,
     label,
     of_some_types,
     of_view,
@@ -123,8 +124,7 @@ class _Checker:
         self.ownership, self.function, self.entry, self.by_calls = ownership, function, entry, by_calls
         self.objects = ownership.objects
         self.live = live_after(function)
-        self.linked: set[Loc] = set()
-        self.in_place: set[Loc] = set()
+        self.linked, self.in_place = set[Loc](), set[Loc]()
         self.classes: frozenset[MadeClass] = frozenset()  # of what the operation that is looked at changes
 
     def run(self) -> Iterator[Diagnostic]:
@@ -153,10 +153,10 @@ class _Checker:
             whole = [*parts, (root, INNER)] if op.expr.effects.back else parts
             if any(part in state.get(part, NONE) for part in whole):
                 yield self._repeated(op, root)
-            if self.ownership.closes_cycle(self.function.name, block.label, k, op, change, state):
+            if closes_cycle(self.ownership, self.function.name, block.label, k, op, change, state):
                 types = (self.objects.type(self.function.name, name) for name in op.expr.ins)
                 self.classes = self.classes.union(*map(user_classes, types))
-                yield closes_cycle(op, root)
+                yield in_itself(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
             yield from self._shown(block, k, op, root, parts, state)
@@ -239,8 +239,10 @@ class _Checker:
         if OUTSIDE in shown:
             yield self._outside(op, root)
         # What was read from a field and is stored back next is right; what was stored in a field has two names.
-        fields, back = frozenset(filter(is_field, shown)), self.ownership.stored_back
-        if any(map(is_stored, fields)) or not (kept or back(self.function.name, block, k, fields)):
+        fields = frozenset(filter(is_field, shown))
+        if any(map(is_stored, fields)) or not (
+            kept or stored_back(self.ownership, self.function.name, block, k, fields)
+        ):
             self.linked |= _places(self.function, root)
             yield self._of_field(op, root)
             return

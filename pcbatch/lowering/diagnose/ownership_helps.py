@@ -60,7 +60,7 @@ def copy_help(changed: str, shown: str, dst: str, tie: Op | None) -> str:
     return f"{where}, make `{dst}` of copies: `[list(row) for row in xs]` of a list of lists"
 
 
-def closes_cycle(op: Prim, root: str) -> Diagnostic:
+def in_itself(op: Prim, root: str) -> Diagnostic:
     """Return the diagnostic for an object that is stored inside of itself."""
     title = f"`{original_name(root)}` is stored inside of itself, by itself or in what holds it"
     note = "a lane's variables are values, of which none has itself inside; records that lanes make may"

@@ -17,11 +17,11 @@ from pcbatch.frontend.source.rewrites.function_tables import write_out_choices
 from pcbatch.frontend.source.rewrites.function_values import write_function_values
 from pcbatch.frontend.source.rewrites.kept.grouped_elements import write_groups
 from pcbatch.frontend.source.rewrites.kept.kept_generators import write_kept
+from pcbatch.frontend.source.rewrites.kept.named_generators import write_named_generators
 from pcbatch.frontend.source.rewrites.kept.tuple_displays import write_tuples
 from pcbatch.frontend.source.rewrites.mapped_calls import write_out
 from pcbatch.frontend.source.rewrites.memos import write_memos
 from pcbatch.frontend.source.rewrites.method_calls import write_out_methods
-from pcbatch.frontend.source.rewrites.named_generators import write_named_generators
 from pcbatch.frontend.source.rewrites.none_defaults import write_none_defaults
 from pcbatch.frontend.source.rewrites.starred_calls import write_starred
 from pcbatch.frontend.source.rewrites.stored_defaults import write_stored_defaults
