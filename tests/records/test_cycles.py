@@ -65,7 +65,23 @@ def in_a_list(n):
     return len(cell.next[0].next)
 
 
-PROGRAMS = (own_successor, by_another_name, ring_of_two, in_a_helper, compared_in_a_helper, in_a_list)
+def changed_behind_it(n):
+    cell = Cell(n + 1, Cell(0))
+    if cell is not None:
+        cell.next = cell
+    cell.value = n and n * 0 + 4
+    return cell.next.next.value
+
+
+PROGRAMS = (
+    own_successor,
+    by_another_name,
+    ring_of_two,
+    in_a_helper,
+    compared_in_a_helper,
+    in_a_list,
+    changed_behind_it,
+)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from pcbatch.data.aliasing import CAPTURED
 from pcbatch.data.objects.made_fields import FieldKey, FieldLevel
 from pcbatch.ir.cfg import Block, Call
 from pcbatch.ir.effects import Change
@@ -34,8 +33,8 @@ def closes_cycle(ownership: Ownership, name: str, label: str, k: int, op: Prim, 
     if any(one.source == change.position and one.own_source for one in inside):
         return True
     holding = {holder for holder, _ in state.get((root, OWN), NONE)}
-    others = [one.source for one in inside if one.source not in (change.position, CAPTURED)]
-    return any(op.expr.ins[source] in holding for source in others)
+    stored = {one.source for one in inside} - {change.position}
+    return any(one in holding for j, one in enumerate(op.expr.ins) if j in stored)
 
 
 def stored_back(ownership: Ownership, name: str, block: Block, k: int, fields: Parts) -> bool:
