@@ -13,7 +13,7 @@ from pcbatch.data.objects.made_fields import FieldKey, FieldLevel
 from pcbatch.ir.cfg import Block, Call
 from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Prim
-from pcbatch.lowering.analysis.common_objects import NONE, OWN, Parts, State, level_of
+from pcbatch.lowering.analysis.common_objects import INNER, NONE, OWN, Parts, State, level_of
 from pcbatch.lowering.analysis.ownership import Ownership
 
 
@@ -32,9 +32,10 @@ def closes_cycle(ownership: Ownership, name: str, label: str, k: int, op: Prim, 
     inside = [one for one in traced.aliases if one.result == len(op.dsts) - 1 and not one.own_result]
     if any(one.source == change.position and one.own_source for one in inside):
         return True
-    holding = {holder for holder, _ in state.get((root, OWN), NONE)}
-    stored = {one.source for one in inside} - {change.position}
-    return any(one in holding for j, one in enumerate(op.expr.ins) if j in stored)
+    holding = state.get((root, OWN), NONE)
+    stored = {(one.source, level) for one in inside for level in ((OWN, INNER) if one.own_source else (INNER,))}
+    others = [(j, name) for j, name in enumerate(op.expr.ins) if j != change.position]
+    return any((name, level) in holding and (j, level) in stored for j, name in others for level in (OWN, INNER))
 
 
 def stored_back(ownership: Ownership, name: str, block: Block, k: int, fields: Parts) -> bool:

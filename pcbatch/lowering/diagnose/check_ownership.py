@@ -154,8 +154,8 @@ class _Checker:
             if any(part in state.get(part, NONE) for part in whole):
                 yield self._repeated(op, root)
             if closes_cycle(self.ownership, self.function.name, block.label, k, op, change, state):
-                types = (self.objects.type(self.function.name, name) for name in op.expr.ins)
-                self.classes = self.classes.union(*map(user_classes, types))
+                types = [self.objects.type(self.function.name, name) for name in op.expr.ins]
+                self.classes |= frozenset().union(*map(user_classes, types))
                 yield in_itself(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue
@@ -239,10 +239,8 @@ class _Checker:
         if OUTSIDE in shown:
             yield self._outside(op, root)
         # What was read from a field and is stored back next is right; what was stored in a field has two names.
-        fields = frozenset(filter(is_field, shown))
-        if any(map(is_stored, fields)) or not (
-            kept or stored_back(self.ownership, self.function.name, block, k, fields)
-        ):
+        fields, name = frozenset(filter(is_field, shown)), self.function.name
+        if any(map(is_stored, fields)) or not (kept or stored_back(self.ownership, name, block, k, fields)):
             self.linked |= _places(self.function, root)
             yield self._of_field(op, root)
             return
