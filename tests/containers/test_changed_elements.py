@@ -178,9 +178,38 @@ def records(n):
     return sums
 
 
+def dicts_by_name(n):
+    found = []
+    for k in range(n):
+        found.append({"id": k, "tags": 0})
+    for row in found:
+        row["tags"] += 3
+    last = found[n - 1]
+    last["id"] = 50
+    return found[0]["tags"], found[n - 1]["id"]
+
+
+def dicts_by_name_in_a_dict(n):
+    table = {k: {"id": k, "tags": 0} for k in range(n)}
+    for key, row in table.items():
+        row["tags"] += key
+    first = table[0]
+    first["tags"] = 8
+    return table[0]["tags"], table[n - 1]["tags"]
+
+
+def parts_of_elements(n):
+    rows = [({"b": k}, [k]) for k in range(n)]
+    named, listed = rows[0]
+    named["b"] = 50
+    listed.append(7)
+    return rows[0][0]["b"], rows[0][1]
+
+
 PROGRAMS = (
     sorted_values, extended_items, numbered_items, inner_dicts, inner_sets, part_of_dict, lists_of_sets, default_dicts,
-    other_rows_too, nested_loops, kept_elements, attributes, records,
+    other_rows_too, nested_loops, kept_elements, attributes, records, dicts_by_name,
+    dicts_by_name_in_a_dict, parts_of_elements,
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.typing.abstract_values import Abstract, Known
 
 FROZEN = (LaneTuple, LaneFrozenSet)
+CHANGED = (LaneList, Entries, list, dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +111,10 @@ def _is_frozen_part(part: Any) -> bool:
 
 
 def _holds_containers(value: Container) -> bool:
-    """Whether the elements of a container are, or hold, containers that can be changed, which may be empty ones."""
-    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, LaneList | Entries))
-    return any(isinstance(part, LaneList | Entries) and not isinstance(part, FROZEN) for part in parts)
+    """Whether the elements of a container are, or hold, containers that can be changed, which may be empty ones, and
+    dicts by name."""
+    parts = jax.tree.leaves(value, is_leaf=lambda part: part is not value and isinstance(part, CHANGED))
+    return any(isinstance(part, CHANGED) and not isinstance(part, FROZEN) for part in parts)
 
 
 def _holds_objects(value: Container) -> bool:
