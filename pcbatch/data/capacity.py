@@ -92,7 +92,7 @@ class Room:
 
     @property
     def words(self) -> tuple[tuple[str, str, str], ...]:
-        """What has each of the sizes, of what, and several of those that have it, in words."""
+        """The words for each of the sizes: for what has it, what it counts, and several of those that have it."""
         return *PARTS, *((f"`{name}`", *PARTS[2][1:]) for name, _ in self.rows)
 
     def __bool__(self) -> bool:

@@ -23,7 +23,7 @@ from pcbatch.data.functions.truth import ARRAYS
 from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_codes
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
-from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.mappings.keys import ROWS, hashable
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import DictView, LaneSet
 from pcbatch.data.objects import questions
@@ -329,8 +329,7 @@ def watched(value: Value) -> Value:
     given = value
     if type(value) is set or (type(value) is dict and not any(isinstance(key, str) for key in value)):
         value = LaneSet.from_items(list(value)) if isinstance(value, set) else lane_dict(value)
-    if isinstance(value, LaneDict | LaneSet) and value.table is not None:
-        table = value.table
+    if isinstance(value, LaneDict | LaneSet) and (table := value.table) is not None:
         last = jnp.max(table.stamps, initial=-1)
         value = value.with_table(replace(table, clock=table.clock + (table.clock <= last + 1).astype(jnp.int32)))
     return one_of(value, [given])
@@ -396,5 +395,6 @@ def live_row(kept: Value, value: Value, index: Index, items: bool) -> Value:
 
 
 def _value(value: LaneDict, key: Value) -> Value:
-    require(value.contains(key), "RuntimeError", "dictionary keys changed during iteration")
-    return value.present_value(key)
+    found = value._find(hashable(key))
+    require(found.present, "RuntimeError", "dictionary keys changed during iteration")
+    return value._value_at(found)

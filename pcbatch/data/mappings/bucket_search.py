@@ -87,12 +87,8 @@ def places_alone(
         here = jnp.where((stamp < 0) & (here == 2 * WIDTH), WIDTH + column, here)
         here, unused = jnp.where(equal, column, here), stamp == FREE
         goes_on = ~equal & ~(unused & (other | (column < FIRST)))
-        return (
-            jnp.where(unused, WIDTH, number + 1),
-            goes_on,
-            jnp.where(other, first, here),
-            jnp.where(other, here, second),
-        )
+        first, second = jnp.where(other, first, here), jnp.where(other, here, second)
+        return jnp.where(unused, WIDTH, number + 1), goes_on, first, second
 
     begin = jnp.int32(0), jnp.bool_(True), jnp.int32(2 * WIDTH), jnp.int32(2 * WIDTH)
     return jax.lax.while_loop(lambda c: (c[0] < end) & c[1], step, begin)[2:]

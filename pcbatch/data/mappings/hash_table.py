@@ -1,9 +1,10 @@
 """The storage of dicts and sets of the lane: a hash table of buckets, with two buckets for each key.
 
-A key lies in one of two buckets of eight places, which its hash names; a new one goes where a place further in front is
-free. So a look-up reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up
-would be the time of all in a table that is probed one place after the other; with two choices, hardly ever is a bucket
-full in a table that is half full. Then the table counts as full.
+A key lies in one of two buckets of eight places, which its hash names; a new one goes into the first of them, or
+where that has four, into the one in which a place further in front is free (`bucket_search.in_second`). So a look-up
+reads two rows of the table and has no loop. As many lanes run side by side, the slowest look-up would be the time of
+all in a table that is probed one place after the other; with two choices, hardly ever is a bucket full in a table
+that is half full. Then the table counts as full.
 
 A place that is in use has a stamp, the number of insertions before it, which gives the order of the entries. One
 that a set has lost keeps it as a negative number, as Python's order of the others depends on it. Behind a place of a

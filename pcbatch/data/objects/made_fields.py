@@ -50,6 +50,11 @@ class HeapUse:
     shared: frozenset[tuple[FieldKey, FieldLevel]] = frozenset()
     changed: frozenset[FieldLevel] = frozenset()
 
+    @property
+    def written(self) -> frozenset[FieldLevel]:
+        """The levels of fields at which an object was changed, or has become another one."""
+        return self.changed | {(level[0], True) for _, _, level in self.stored}
+
 
 NO_USE = HeapUse()
 BOTH = (True, False)

@@ -13,6 +13,7 @@ import numpy as np
 from pcbatch.data.by_width import by_width
 from pcbatch.data.checks import PrimitiveCheck, collecting, limit, record, require
 from pcbatch.data.columns import one_level, room, row, with_row
+from pcbatch.data.container import class_for
 from pcbatch.data.elements import prepare
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.optional import Optional
@@ -154,7 +155,7 @@ def _key_leaves(keys: Value) -> list[Value]:
 
 
 def _holds_sets(keys: Value) -> bool:
-    return any(hasattr(part, "issubset") for part in inner_parts(keys))
+    return any(isinstance(part, class_for(set)) for part in inner_parts(keys))
 
 
 def _order_by_comparing(keys: Value, n: Index) -> Value:

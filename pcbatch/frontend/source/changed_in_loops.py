@@ -162,16 +162,19 @@ def sources(node: Node) -> list[Node]:
 
 def is_same_object(part: Node, loop: Node, changed: Container[str]) -> bool:
     """Whether a part of a variable is the same object all through a loop that changes these variables and parts."""
-    inner = [one_line(each) for each in _places_in(part) if each is not part]
     targets = {one_line(each) for each in gast.walk(loop.target) if isinstance(each, gast.Name)}
-    return targets.isdisjoint(inner) and not any(each in changed for each in inner)
+    return targets.isdisjoint(_around(part)) and not any(each in changed for each in _around(part))
 
 
 def is_fixed(part: Node, changed: Container[str]) -> bool:
     """Whether a part of a variable, which a loop goes over and may change, is the same object all through it: nothing
     assigns it, as a whole or as a part of another."""
-    inner = [one_line(each) for each in _places_in(part) if each is not part]
-    return one_line(part) in changed and not any(each in changed for each in inner)
+    return one_line(part) in changed and not any(each in changed for each in _around(part))
+
+
+def _around(part: Node) -> list[str]:
+    """The text of what a part of a variable is a part of, and of the variables of its keys."""
+    return [one_line(each) for each in _places_in(part) if each is not part]
 
 
 def is_kept_attribute(unit: Unit, part: Node, loop: Node, changed: Container[str]) -> bool:

@@ -102,12 +102,8 @@ def _holds_arrays(value: Container) -> bool:
     """
     table = value.table if isinstance(value, Entries) else None
     elements, axes = (value, 1) if table is None else (table.values, 2)
-    parts = jax.tree.leaves(elements, is_leaf=lambda part: part is not value and _is_frozen_part(part))
+    parts = jax.tree.leaves(elements, is_leaf=lambda part: part is not value and _is_frozen_row(part))
     return any(isinstance(part, _Leaf) and not 0 <= part.axes <= axes for part in parts)
-
-
-def _is_frozen_part(part: Any) -> bool:
-    return isinstance(part, ROWS) and _is_frozen_row(part)
 
 
 def _holds_containers(value: Container) -> bool:

@@ -59,9 +59,7 @@ class Ownership:
         self.states: dict[str, Mapping[str, State]] = {}
         self.stored: dict[str, frozenset[tuple[Part, Part]]] = dict.fromkeys(self.functions, frozenset())
         self.changed_fields = self._with_called(lambda traced: traced.fields.changed)
-        self.stored_fields = self._with_called(
-            lambda traced: frozenset((level[0], True) for _, _, level in traced.fields.stored)
-        )
+        self.written_fields = self._with_called(lambda traced: traced.fields.written)
         while True:
             before = dict(self.summaries), dict(self.stored)
             for name, function in self.functions.items():

@@ -1,8 +1,7 @@
-"""What a change in place stores of the objects that a variable shows: in the object itself, and back in records.
+"""Questions about a change in place: whether it stores an object inside of itself, or back in a field of a record.
 
-cell.next = Cell(1, cell)      stores `cell` inside of itself: a value of a lane cannot hold itself
-row = node.rows[k]
-row.append(9)                  of a record made in a lane: right, as `row` is stored back in `node.rows[k]` next
+The first holds of `cell.next = Cell(1, cell)`, and a value of a lane cannot hold itself. The second holds of
+`row = node.rows[k]; row.append(9)` with a record that is made in a lane: `row` is stored back in `node.rows[k]` next.
 """
 
 from __future__ import annotations
@@ -66,8 +65,5 @@ def _fields_at(ownership: Ownership, name: str, block: Block, k: int) -> frozens
     """The fields of records, by level, that an operation changes or stores objects in."""
     op, traced = block.ops[k], ownership.inferred.traced.get((name, block.label, k))
     if isinstance(op, Call):
-        none = frozenset[FieldLevel]()
-        return ownership.changed_fields.get(op.func, none) | ownership.stored_fields.get(op.func, none)
-    if traced is None:
-        return frozenset()
-    return traced.fields.changed | {(level[0], True) for _, _, level in traced.fields.stored}
+        return ownership.written_fields.get(op.func, frozenset())
+    return frozenset() if traced is None else traced.fields.written

@@ -154,8 +154,8 @@ class _Checker:
             if any(part in state.get(part, NONE) for part in whole):
                 yield self._repeated(op, root)
             if closes_cycle(self.ownership, self.function.name, block.label, k, op, change, state):
-                types = [self.objects.type(self.function.name, name) for name in op.expr.ins]
-                self.classes |= frozenset().union(*map(user_classes, types))
+                types = (self.objects.type(self.function.name, name) for name in op.expr.ins)
+                self.classes = self.classes.union(*map(user_classes, types))
                 yield in_itself(op, root)
             if op.expr.effects.syncs:  # what else may show the change was looked at where it was made
                 continue

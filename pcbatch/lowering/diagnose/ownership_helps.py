@@ -1,4 +1,4 @@
-"""Helps for changes in place that another variable would show: what to copy, and which name to use."""
+"""Helps and diagnostics for changes in place that another variable would show: what to copy, which name to use."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pcbatch.ir.cfg import Call, Op
 from pcbatch.ir.ops import Move, Prim
 from pcbatch.lowering.cfg_passes.split_live_ranges import original_name
 
-PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
 CODE = "PCB330"
 NOTE = "Python changes the object, so every name of it shows the change; a lane's variables are values"
+PART = re.compile(r"[\w.]+(\[[^\[\]]*\])*(\.T)?")  # a variable, or a part of one
 VIEW = re.compile(r"[\w.]+\.(keys|values|items)\(\)")  # of a dict
 TEMPORARY = re.compile(r"(.*\.)?(t\d+|default_\d+_\d+)(\.n\d+)?")  # `sort.t0.n2`, where a function is written out
 COPY_THERE = "take a copy there: `list(xs)` of a list, `xs.copy()` of an array"
@@ -69,6 +69,7 @@ def in_itself(op: Prim, root: str) -> Diagnostic:
 
 
 def given_twice(op: Call, root: str, other: str) -> Diagnostic:
+    """Return the diagnostic for a call that changes an argument, of which another argument may be a part."""
     name, second = original_name(root), original_name(other)
     both = f"`{name}` is given to `{op.func}` twice"
     if second != name or TEMPORARY.fullmatch(name):

@@ -201,20 +201,22 @@ class Dispatch:
             return None
         name, own = f"__{COMPARED[other]}__", f"__{COMPARED[op]}__"
         functions = [one for one in candidates(self.unit, name) if not has_method(resolve(self.unit, one.value), own)]
+        if not functions:
+            return None
         operands = (left, right) if op is gast.NotEq else (right, left)
+        # The other operand might have a method of its own, which Python asks first.
+        alike = [self.choice(functions, k, node, operands[1], [])[0] for k in range(len(functions))]
+        has_none = gast.copy_location(gast.BoolOp(op=gast.Or(), values=alike), node) if alike[1:] else alike[0]
         whole = node
         for k in reversed(range(len(functions))):
             holds, body = self.choice(functions, k, node, operands[0], [operands[1]])
             if op is gast.NotEq:
                 body = gast.copy_location(gast.UnaryOp(op=gast.Not(), operand=body), node)
-            else:  # the other operand might have a method of its own, which Python asks first
-                alike = [self.choice(functions, j, node, operands[1], [])[0] for j in range(len(functions))]
-                has_none = gast.BoolOp(op=gast.Or(), values=alike) if len(alike) > 1 else alike[0]
-                holds = gast.BoolOp(op=gast.And(), values=[gast.copy_location(has_none, node), holds])
-                holds = gast.copy_location(holds, node)
+            else:
+                holds = gast.copy_location(gast.BoolOp(op=gast.And(), values=[has_none, holds]), node)
             whole = gast.copy_location(gast.IfExp(test=holds, body=body, orelse=whole), node)
         whole.written_out = True
-        return None if whole is node else whole
+        return whole
 
     def equality(self, node: Node) -> Node | None:
         """The comparison `a == b` or `a != b` by the `__eq__` of `a`, or else that of `b`; None if none is compiled
@@ -222,13 +224,10 @@ class Dispatch:
         functions = list(candidates(self.unit, "__eq__"))
         if not functions or any(methods_named(self.unit, "__ne__")):
             return None
-        before, operands = list[Node](), [node.left, *node.comparators]
+        operands = [node.left, *node.comparators]
         if all(map(self.is_plain, operands)):
             return None
-        for k, operand in enumerate(operands):
-            if not self.is_fixed(operand):
-                named, operands[k] = self.kept("operand", operand)
-                before += named
+        before, operands = self.fixed(operands)
         whole = supported(drafts.equal_otherwise, operands, node)
         for asked, other in (operands[::-1], operands):
             for k in reversed(range(len(functions))):
@@ -246,11 +245,8 @@ class Dispatch:
         roots = [(key, root) for key, cls in classes if (root := root_of_order(cls, name)) is not None]
         before, operands = list[Node](), [node.left, *node.comparators]
         turned = None if any(map(self.is_plain, operands)) else REFLECTED.get(type(node.ops[0]))
-        methods = [] if turned is None else list(candidates(self.unit, f"__{COMPARED[turned]}__"))
-        for k, operand in enumerate(operands if roots or methods else []):
-            if not self.is_fixed(operand):
-                named, operands[k] = self.kept("operand", operand)
-                before += named
+        if roots or (turned is not None and any(candidates(self.unit, f"__{COMPARED[turned]}__"))):
+            before, operands = self.fixed(operands)
         left, right = operands
         asked = compare(left, node.ops[0], right, node) if before else node
         whole = self.reflected(asked) or asked
@@ -263,6 +259,15 @@ class Dispatch:
         if before:
             whole = subscript(display([*before, whole], node), constant(-1, node), node)
         return None if whole is node else whole
+
+    def fixed(self, operands: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        """Return what keeps operands in variables that cannot be written several times, and them as they can."""
+        before, fixed = list[Node](), list(operands)
+        for k, operand in enumerate(operands):
+            if not self.is_fixed(operand):
+                named, fixed[k] = self.kept("operand", operand)
+                before += named
+        return before, fixed
 
     def is_fixed(self, value: Node) -> bool:
         """Whether an expression may be written several times."""

@@ -34,14 +34,10 @@ def spread(unit: Unit, node: Node) -> Node:
 
 
 def _positional(unit: Unit, node: Node) -> list[Node]:
-    rest = unit.node.args.vararg
-    if (
-        not isinstance(node, gast.Starred)
-        or not _is_unchanged(unit, node.value, rest)
-        or unit.shape.get("*", ANY) == ANY
-    ):
+    rest, count = unit.node.args.vararg, unit.shape.get("*", ANY)
+    if count == ANY or not isinstance(node, gast.Starred) or not _is_unchanged(unit, node.value, rest):
         return [node]
-    return [subscript(node.value, constant(k, node), node) for k in range(int(unit.shape["*"]))]
+    return [subscript(node.value, constant(k, node), node) for k in range(int(count))]
 
 
 def _named(unit: Unit, keyword: Node) -> list[Node]:

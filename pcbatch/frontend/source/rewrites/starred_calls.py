@@ -66,9 +66,8 @@ def _written(unit: Unit, node: Node, hidden: frozenset[str], inner: bool) -> Nod
     target = resolve(unit, node.func, hidden)
     for each in (builtins.max, builtins.min):
         if target is each and all(keyword.arg == "key" for keyword in node.keywords):
-            return with_fields(
-                new, args=[supported(star_several, [_listed(new.args), constant(each.__name__, node)], node)]
-            )
+            several = supported(star_several, [_listed(new.args), constant(each.__name__, node)], node)
+            return with_fields(new, args=[several])
     if target is math.hypot and len(new.args) == 1 and not node.keywords:
         return supported(norm_of, [new.args[0].value], node)
     return _of_function(unit, new, target, inner) if isinstance(new.args[-1], gast.Starred) and stars[1:] == [] else new
