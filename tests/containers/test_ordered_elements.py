@@ -38,18 +38,15 @@ INSIDE_OTHERS = """\
 from collections import deque
 
 def f0(a, b):
-    q, p = deque(), deque()
+    q = deque()
     g = [[{"z": 1, "a": 2}], []]
     for k in range(a % 4):
-        q.append({"z": k, "a": {"y": 1, "b": k}})
-        p.append({"z": k, "a": (b, {"y": 1, "b": k})})
+        q.append({"z": k, "a": (b, {"y": 1, "b": k})})
         g[k % 2].append({"z": 3, "a": b})
     t = 0
     while q:
         d = q.popleft()
-        for k, v in d["a"].items():
-            t = (t * 3 + v) % 1009
-        for k, v in p.popleft()["a"][1].items():
+        for k, v in d["a"][1].items():
             t = (t * 3 + v) % 1009
         for k in d:
             t = (t * 5 + (1 if k == "z" else 2)) % 1009

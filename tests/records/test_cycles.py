@@ -73,7 +73,49 @@ def changed_behind_it(n):
     return cell.next.next.value
 
 
+class Ring:
+    def __init__(self, head):
+        self.head = head
+
+
+def inside_an_object(n):
+    ring = Ring(Cell(n))
+    ring.head.next = ring.head
+    return 1 if ring.head.next.next is None else 2
+
+
+def in_a_new_object_inside_another(n):
+    ring = Ring(Cell(n))
+    ring.head.next = Cell(1, ring.head)
+    return 1 if ring.head.next.next.next is None else 2
+
+
+def by_a_name_of_the_inside(n):
+    ring = Ring(Cell(n))
+    other = Cell(1, ring.head)
+    ring.head.next = other
+    return 1 if ring.head.next.next.next is None else 2
+
+
+def inside_a_dict(n):
+    rings = {"head": Cell(n)}
+    rings["head"].next = rings["head"]
+    return 1 if rings["head"].next.next is None else 2
+
+
+def inside_a_list(n):
+    cells = [Cell(n)]
+    other = Cell(1, cells[0])
+    cells[0].next = other
+    return 1 if cells[0].next.next.next is None else 2
+
+
 PROGRAMS = (
+    inside_an_object,
+    in_a_new_object_inside_another,
+    by_a_name_of_the_inside,
+    inside_a_dict,
+    inside_a_list,
     own_successor,
     by_another_name,
     ring_of_two,
@@ -114,7 +156,45 @@ def dict_in_itself(n):
     return len(table[0])
 
 
-REFUSED = (list_in_itself, list_in_its_element, list_in_a_new_list, dict_in_itself)
+def dict_in_a_dict(n):
+    ring = {"head": {"value": n, "next": None}}
+    ring["head"]["next"] = ring["head"]
+    return 1 if ring["head"]["next"]["next"] is None else 2
+
+
+def dict_by_a_name_in_a_dict(n):
+    ring = {"head": {"value": n, "next": None}}
+    other = {"value": n, "next": ring["head"]}
+    ring["head"]["next"] = other
+    return 1 if ring["head"]["next"]["next"]["next"] is None else 2
+
+
+def list_of_what_holds_it(n):
+    table = {"all": [], "value": n}
+    table["all"].append({"value": 2, "all": table["all"]})
+    return len(table["all"][0]["all"])
+
+
+REFUSED = (
+    list_in_itself,
+    list_in_its_element,
+    list_in_a_new_list,
+    dict_in_itself,
+    dict_in_a_dict,
+    dict_by_a_name_in_a_dict,
+    list_of_what_holds_it,
+)
+
+
+def lists_side_by_side(n):
+    table = {"row": [n], "rows": []}
+    table["rows"].append(table["row"])
+    table["row"] = [n + 1]
+    return len(table["rows"][0]) + table["row"][0]
+
+
+def test_a_list_in_another_list_of_its_dict_is_none_in_itself() -> None:
+    assert pcbatch.batch(lists_side_by_side)(np.array([1, 2])).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("program", REFUSED, ids=lambda program: program.__name__)

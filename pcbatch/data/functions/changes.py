@@ -16,7 +16,7 @@ from types import FunctionType, MethodType
 import jax
 import jax.extend.source_info_util
 
-from pcbatch.data.aliasing import forget_copy, one_of, source_of_copy
+from pcbatch.data.aliasing import forget_copy, note_changing, one_of, source_of_copy
 from pcbatch.data.catalogue import FUNCTIONS, NEXT
 from pcbatch.data.checks import require
 from pcbatch.data.container import Container
@@ -272,7 +272,7 @@ def _changed_item(
 def _changed(value: Value, path: Path, change: Callable[[Value], Value], levels: Sequence[bool] = BOTH) -> Value:
     """Return a value after `change` of its part at a path, which returns the part after it: that one, or another."""
     if not path:
-        return change(value)
+        return change(note_changing(value))
     key, *rest = path
     value = _there(value, key)
     if isinstance(value, ARRAYS):

@@ -33,6 +33,11 @@ class _Ordered:
         return {key: items[key] for key in keys}
 
 
+def is_dict(kind: Any) -> bool:
+    """Return whether a class of the nodes of a structure is the one of dicts, in JAX's order of the keys or another."""
+    return kind in (dict, _Ordered)
+
+
 def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Any]:
     """Flatten like `jax.tree.flatten`, but so that `jax.tree.unflatten` gives back the order of all dicts."""
 

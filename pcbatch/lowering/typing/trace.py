@@ -54,8 +54,7 @@ _tracing: ContextVar[bool] = ContextVar("pcbatch_tracing_primitive", default=Fal
 
 
 def inside_primitive() -> bool:
-    """Return whether a primitive is being traced. A batched function must not be called there: the compiler has not
-    seen that call."""
+    """Return whether a primitive is being traced: the compiler has not seen what is called there."""
     return _tracing.get()
 
 
@@ -85,6 +84,7 @@ class Traced:
         tables: whether it reads the tables of records, which are a last operand.
         heap: the heap of records made in lanes after it, if it has that as the operand behind all others.
         fields: what it does to lists and arrays in the fields of these records.
+        changed: the structures of the objects that it changes in place, as they were before.
     """
 
     closed: jex.ClosedJaxpr
@@ -97,6 +97,7 @@ class Traced:
     tables: bool = False
     heap: Abstract | None = None
     fields: HeapUse = NO_USE
+    changed: frozenset[Any] = frozenset()
 
 
 class JaxprFn:
@@ -261,7 +262,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
             trace_errors.noticed(),
             noting() as notes,
             collecting() as made_checks,
-            noting_copies(),
+            noting_copies() as changed,
             noting_choices(),
         ):
             closed = make_jaxpr(run, [to_aval(leaf) for value in ins for leaf in value.arrays])
@@ -277,7 +278,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
     checks = tuple(check for check in collected.checks if not _never_fails(closed.jaxpr.outvars[check.failed]))
     shared = frozenset(collected.ties) | array_aliases(closed, ins, outs)
     several = frozenset(collected.repeated) | repeated_arrays(closed, outs)
-    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, several)
+    return Traced(closed, tuple(outs), notes.asked, tuple(weak), checks, shared, several, changed=frozenset(changed))
 
 
 def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any, ...]:
@@ -300,8 +301,7 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
 
 
 def check_outputs(checks: list[PrimitiveCheck], traced: list[TracedCheck], position: int) -> list[Any]:
-    """Return the values of the checks that a primitive has made, as further outputs from `position` on; fills
-    `traced`."""
+    """Return the values of the checks of a primitive, as further outputs from `position` on; fills `traced`."""
     outputs: list[Any] = []
     for check in checks:
         failed = check.failed
