@@ -27,6 +27,7 @@ from pcbatch.errors import CompileError, InternalError, Restart
 from pcbatch.frontend.build.kept_primitives import keeping_primitives
 from pcbatch.frontend.source.callee import BatchedTest, Statics, is_static
 from pcbatch.frontend.source.helpers import Helpers
+from pcbatch.frontend.source.rewrites.boxes.boxed_functions import boxes_wanted
 from pcbatch.frontend.source.rewrites.function_values import needs_function_values
 from pcbatch.ir.cfg import CfgProgram
 from pcbatch.ir.stack import StackProgram
@@ -171,7 +172,7 @@ def _settled(
     plain: CompileError | None = None  # of it without functions that are values
     with _AT_ONCE, keeping_work():
         while True:
-            helpers = Helpers(is_batched, decisions)
+            helpers = Helpers(is_batched, decisions, entry=fn)
             try:
                 with using_made(decisions.made):
                     return _typed(fn, helpers, args, shared_args)
@@ -182,6 +183,9 @@ def _settled(
                 if restart.error is not None and not helpers.memos:
                     first = first or explained(restart.error, helpers)
                 if restart.error is not None and decisions | wants == decisions:
+                    if (boxes := boxes_wanted(helpers, restart.error)) != NONE:
+                        decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
+                        continue
                     wants = _otherwise(helpers, _clearer(plain, first or restart.error))
                     plain, first = (first or restart.error, None) if wants.functions else (plain, first)
                 decisions |= wants

@@ -49,7 +49,7 @@ class Helpers:
     `wanted` and `changing` collect what the front end and type inference want beyond the decisions: functions to be
     compiled along, and variables around a nested function that it changes in place; `streams` has the classes of
     generators that are kept. `names` tells of which code the functions of the program are; `memos` has the variables in
-    which lanes keep the results of cached functions.
+    which lanes keep the results of cached functions. `boxes` has the functions of the program of `entry` with boxes.
     """
 
     batched: BatchedTest
@@ -61,6 +61,8 @@ class Helpers:
     memos: dict[CodeKey, str] = field(default_factory=dict)
     functions: dict[tuple[object, ...], type[FunctionValue]] = field(default_factory=dict)
     units: list[Any] = field(default_factory=list)
+    entry: FunctionType | None = None
+    boxes: list[Any] = field(default_factory=list)
     _in_recursion: dict[FunctionType, list[CodeType]] = field(default_factory=dict)
 
     def __call__(self, obj: object) -> Target | None:

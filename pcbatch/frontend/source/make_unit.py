@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import gast
 
+from pcbatch.data.objects.boxes import BoxValue
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target
@@ -85,6 +86,7 @@ def make_unit(
     classes |= {str(cls.pcbatch_place[0]): cls for cls in helpers.decisions.functions if cls is not FunctionValue}
     imports |= {name: cls for name, cls in classes.items() if " " in name}
     imports |= {name_of_class(cls): cls for cls in helpers.decisions.tuples.values()}
+    imports |= {name_of_class(one.cls): one.cls for one in helpers.decisions.made if issubclass(one.cls, BoxValue)}
     unit = Unit(
         fn=fn,
         source=located.source,

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pcbatch.data.objects.boxes import unboxed
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass
 from pcbatch.data.objects.made_results import WithHeap, absorbed, with_heap_in_result
@@ -51,10 +52,14 @@ def _wrapped(program: CfgProgram, stored: Sequence[tuple[str, ...]], records: bo
     if records:
         result = old.results[0]
         call = replace(call, dsts=(f"{result}.made", *call.dsts[1:]))
-        after = (Prim((result,), Expr(result, (f"{result}.made",), with_heap_in_result), old.loc),)
+        after = (Prim((result,), Expr(result, (f"{result}.made",), _result), old.loc),)
         types[f"{result}.made"] = None
     new = Function(name, old.params, old.results, (Block("bb0", (*prims, call, *after), Return()),), types, old.loc)
     return replace(program, entry=name, functions=(new, *program.functions))
+
+
+def _result(value: Any) -> Any:
+    return with_heap_in_result(unboxed(value))
 
 
 def holds_heap(tree: Any) -> bool:

@@ -10,6 +10,7 @@ from pcbatch.frontend.source.callee import Statics, Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.make_unit import make_unit
+from pcbatch.frontend.source.rewrites.boxes.boxed_functions import write_boxes
 from pcbatch.frontend.source.rewrites.caught_exceptions import write_caught
 from pcbatch.frontend.source.rewrites.cells import write_cells
 from pcbatch.frontend.source.rewrites.clear_changes import call_methods, name_receivers, write_changes
@@ -59,6 +60,7 @@ def in_simple_words(
     """Return the unit of a function, as `make_unit` does, after these rewritings of its tree between others."""
     unit = make_unit(fn, helpers, statics, target)
     rewritings: list[Callable[[Unit], Node]] = [
+        write_boxes,
         *first,
         partial(write_none_defaults, statics=statics),
         *REWRITINGS,

@@ -1,0 +1,146 @@
+"""Boxes: records of the lane that hold one list, dict or set each, which thereby has an identity.
+
+Where an object of Python's has several names and one of them changes it, all show the change. A container of the lane is
+a value; a box is a row of the heap, and its number is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import make_dataclass, replace
+from functools import cache
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from pcbatch.data.columns import Unset
+from pcbatch.data.mappings.stored_table import StoredTable
+from pcbatch.data.objects.made import heap_lists, recorded
+from pcbatch.data.objects.made_classes import MadeClass
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.optional import Optional
+from pcbatch.data.origins import Origin
+from pcbatch.data.rows import Rows
+from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.stored import is_part
+from pcbatch.data.values import Value
+
+MODULE = "boxes"
+"""The module that the classes are said to be of."""
+
+
+class BoxValue:
+    """The base of the classes of boxes, each with one field, `value`, or with the fields of a dict by name.
+
+    Attributes:
+        pcbatch_place: the kind of what is in the boxes, and where it is made.
+        pcbatch_keys: the keys of a dict by name, each of which has a field.
+    """
+
+    pcbatch_place: ClassVar[tuple[str, str]] = ("", "")
+    pcbatch_keys: ClassVar[tuple[str, ...]] = ()
+
+
+@cache
+def box_class(kind: str, place: str, keys: tuple[str, ...] = ()) -> type[BoxValue]:
+    """Return the class of the boxes of what is made at a place: a "list", "dict" or "set", or a dict by name, of which
+    `keys` are fields."""
+    namespace = {"pcbatch_place": (kind, place), "pcbatch_keys": keys}
+    cls = make_dataclass(kind, _fields(keys), bases=(BoxValue,), namespace=namespace, eq=False)
+    cls.__module__, cls.__qualname__ = MODULE, f"{kind} made at {place}{' by name' if keys else ''}"
+    return cls
+
+
+def _fields(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"item_{k}" for k in range(len(keys))) or ("value",)
+
+
+def field_of(keys: tuple[str, ...], key: str) -> str:
+    """Return the field of a box that has the value at a key of a dict by name."""
+    return _fields(keys)[keys.index(key)]
+
+
+def made_class(cls: type[BoxValue]) -> MadeClass:
+    """Return a class of boxes as that of records made in lanes."""
+    return MadeClass(cls, _fields(cls.pcbatch_keys))
+
+
+def boxed(cls: type[BoxValue], *values: Value) -> Value:
+    """Return a new box that holds a value, or those of a dict by name."""
+    made: Any = object.__new__(cls)
+    for name, value in zip(_fields(cls.pcbatch_keys), values, strict=True):
+        setattr(made, name, value)
+    return recorded(made)
+
+
+def is_box(value: Value) -> bool:
+    """Return whether a value is a box, or a reference to one."""
+    return isinstance(value, Ref) and any(issubclass(cls, BoxValue) for cls in value.pcbatch_type.types)
+
+
+def unboxed(value: Value) -> Value:
+    """Return a value with what is in each box in its place, as it is by now."""
+    if isinstance(value, Ref):
+        (made,), _ = _unboxed((value,), (Origin.ARRAY,), ())
+        return made
+    if isinstance(value, Rows | StoredTable):
+        return _container(value, ())
+    if isinstance(value, Optional):
+        return Optional(unboxed(value.value), value.present)
+    if type(value) in (tuple, list):
+        return type(value)(unboxed(part) for part in value)
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return value._make(map(unboxed, value))
+    return {key: unboxed(part) for key, part in value.items()} if type(value) is dict else value
+
+
+def _container(value: Value, around: tuple[type, ...]) -> Value:
+    """Return a container whose elements are what is in the boxes that were its elements."""
+    if isinstance(value, Rows):
+        columns, origins = _unboxed(value.columns, value.origins, around)
+        return value.with_data(columns, value.state, origins)
+    table = value.table
+    if table is None or table.values is None:
+        return value
+    values, origins = _unboxed(table.values, value.value_origins, around)
+    new = value.with_table(replace(table, values=values))
+    new.value_origins = origins
+    return new
+
+
+def _unboxed(columns: Value, origins: Sequence[Origin], around: tuple[type, ...]) -> tuple[Value, tuple[Origin, ...]]:
+    """Return columns of elements, and their origins, with columns of what is in boxes; `around` are classes of boxes
+    in which they are."""
+    leaves, tree = jax.tree.flatten(columns, is_leaf=lambda part: is_part(part) or isinstance(part, Ref))
+    made, new_origins = list[Value](), list[Origin]()
+    for leaf, origin in zip(leaves, origins, strict=True):
+        part, mine = _part(leaf, origin, around)
+        made.append(part)
+        new_origins += mine
+    return jax.tree.unflatten(tree, made), tuple(new_origins)
+
+
+def _part(leaf: Value, origin: Origin, around: tuple[type, ...]) -> tuple[Value, Sequence[Origin]]:
+    if isinstance(leaf, Rows | StoredTable):
+        return _container(leaf, around), (origin,)
+    if isinstance(leaf, Optional):
+        value, inside = _unboxed(leaf.value, (origin,), around)
+        return Optional(value, leaf.present), (origin,) if value is leaf.value else inside[:1]
+    if not is_box(leaf) or leaf.pcbatch_type.types[0] in around:
+        return leaf, (origin,)
+    cls = leaf.pcbatch_type.classes[0]
+    rows, count = heap_lists()[cls], len(leaf.pcbatch_type.schema.classes)
+    if isinstance(rows.columns, Unset):  # there is no box of the class
+        return LaneList.from_list([]), (origin,)
+    places = jnp.maximum(jnp.asarray(leaf.pcbatch_id), 0) // count
+    fields: Value = rows.columns
+    if keys := leaf.pcbatch_type.types[0].pcbatch_keys:
+        fields = {key: fields[k] for k, key in enumerate(keys)}
+    else:
+        (fields,) = fields
+    column = jax.tree.map(lambda part: part[places], fields)
+    value, inside = _unboxed(column, rows.origins, (*around, leaf.pcbatch_type.types[0]))
+    if leaf.pcbatch_type.optional:
+        return Optional(value, jnp.asarray(leaf.pcbatch_id) >= 0), (origin,)
+    return value, inside

@@ -1,0 +1,1 @@
+"""Boxes: lists, dicts and sets that have several names become records of the lane, which have identities."""
