@@ -242,7 +242,10 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
         return array_items.call(part, name, args, options), None
     part = changeable(part, name, args)
     if type(part) is list and name == "sort":
-        part[:] = map(kept, part, list(sorted_(part, **options)))
+        made = sorted_(part, **options)
+        if isinstance(made, LaneList):
+            return made, None
+        part[:] = map(kept, part, made)
         return part, None
     require_attribute(part, name)
     method = getattr(part, name)

@@ -18,6 +18,7 @@ import numpy as np
 from pcbatch.data.aliasing import Key, Parts, note_stored, with_origins
 from pcbatch.data.columns import put
 from pcbatch.data.elements import as_element, join_origins, origins_of, unify
+from pcbatch.data.rows import Rows
 from pcbatch.data.stored import Stored, inner_parts, is_container, parts
 from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
@@ -132,12 +133,14 @@ class HeapChanges:
         if any(len(view.part.held) > view.stored for view in self.views):  # either may have changed since
             raise Refusal("PCB304", ELEMENT, helps=(ELEMENT_HELP,), cures=Cure.ALONG | Cure.LOOP)
         values = [(place, Parts((value,)), value) for place, value in self.values]  # alive: no identity comes again
-        seen = set[Key]().union(*(part.own | part.inner for part in (Parts(view.part) for view in self.views)))
+        seen = set[Key]().union(*(keys for view in self.views for _, keys in view.objects))
         given, made = list(map(Parts, operands)), list(map(Parts, results))
         stored: set[tuple[int, bool, FieldLevel]] = set()
         held: set[tuple[int, bool, FieldLevel]] = set()
         for place, mine, value in values:
             keys = mine.own | mine.inner
+            if _is_flat(value):  # of another list it has numbers and texts alone
+                keys = {key for key in keys if key[0] == "object"}
             if mine.repeated or keys & seen:
                 raise Refusal("PCB304", ONE_LIST, helps=(ONE_LIST_HELP,))
             seen |= keys
@@ -179,6 +182,13 @@ def _of_element(value: Value) -> set[Key]:
     inside = jax.tree.leaves(value, is_leaf=lambda part: part is not value and is_container(part))
     deep = not is_container(value) or any(is_container(part) or jnp.ndim(part) > 1 for part in inside)
     return found.own | found.inner if deep else found.own
+
+
+def _is_flat(value: Value) -> bool:
+    """Whether a value is a list without objects among its elements."""
+    inside = jax.tree.leaves(value, is_leaf=lambda part: part is not value and is_container(part))
+    texts_left_out = (part for part in inside if not isinstance(part, Text))
+    return isinstance(value, Rows) and not any(is_container(part) or jnp.ndim(part) > 1 for part in texts_left_out)
 
 
 def _tied(others: Sequence[Parts], place: FieldKey, levels: Levels) -> set[tuple[int, bool, FieldLevel]]:

@@ -39,7 +39,8 @@ class BoxedFunctions:
 
     def __init__(self, flow: Flow, seeds: frozenset[Loc]) -> None:
         sources = {id(body.tree): locate(body.scope.fn).source for body in flow.bodies.values()}
-        objects = [one for body in flow.bodies.values() for one in _changed(flow, body.tree, sources, seeds)]
+        changed = [one for body in flow.bodies.values() for one in _changed(flow, body.tree, sources, seeds)]
+        objects = [one for one in changed if one.sites or one.outside]
         whole = set[Object]()
         if not objects or not all(map(_can_be, objects)):
             raise CannotBox
@@ -103,7 +104,7 @@ def _solved(helpers: Helpers, seeds: frozenset[Loc]) -> BoxedFunctions | None:
 
 
 def _can_be(value: Object) -> bool:
-    return not value.outside and bool(value.sites)
+    return bool(value.sites) and not (value.outside or value.fixed or value.classes)
 
 
 def _names(value: Object) -> tuple[str, ...]:

@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import builtins
 import copy
+import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
+from enum import Enum
+from types import FunctionType, MemberDescriptorType, ModuleType
+from typing import TypeGuard
 
 import gast
 
+from pcbatch.data.object_parts import is_user_code
 from pcbatch.errors import CompileError
 from pcbatch.frontend.source.locate import locate
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
-from pcbatch.frontend.source.rewrites.boxes.objects import Object
+from pcbatch.frontend.source.rewrites.boxes.objects import Attribute, Object
 from pcbatch.frontend.source.scope import bindings, parameters
 from pcbatch.frontend.source.tree import SCOPES, Node
 
+MOST_LOOKS = 8
+SCALARS = (int, float, bool, str, complex, type(None))
+FACTORIES: dict[object, Callable[[], Node]] = {
+    list: lambda: gast.List(elts=[], ctx=gast.Load()),
+    dict: lambda: gast.Dict(keys=[], values=[]),
+}
 Found = Callable[[object], FunctionType | None]  # the function of the user's behind an object that is called
 MISSING = object()
 
@@ -49,7 +62,21 @@ class Body:
 
     tree: Node
     scope: Scope
+    owner: type | None = None
     returned: Object = field(default_factory=Object)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an earlier look at a program has found, by the identities of expressions.
+
+    Attributes:
+        mappings: those that are dicts, of which an iteration gives the keys.
+        methods: calls of methods with the classes of the user's whose methods they may call.
+    """
+
+    mappings: frozenset[int] = frozenset()
+    methods: Mapping[int, frozenset[type]] = field(default_factory=dict)
 
 
 class Flow:
@@ -60,15 +87,21 @@ class Flow:
         given: what an iteration over an expression gives, likewise.
         scopes: the variables around each call, likewise.
         bodies: the functions that are looked at, by their code; the entry is the first.
+        instances: the objects of each class of the user's.
+        factories: what a constructor makes for fields that a call does not give, by the identity of the call.
+        receivers: the objects whose methods are called, likewise.
     """
 
-    def __init__(self, entry: FunctionType, found: Found, mappings: frozenset[int] = frozenset()) -> None:
+    def __init__(self, entry: FunctionType, found: Found, earlier: Known) -> None:
         self.of: dict[int, Object] = {}
         self.bodies: dict[object, Body] = {}
         self.given: dict[int, Object] = {}
         self.scopes: dict[int, Scope] = {}
         self.iterated: list[tuple[int, Object]] = []
-        self._found, self._mappings = found, mappings
+        self.instances: dict[type, Object] = {}
+        self.factories: dict[int, list[tuple[str, Object, Node]]] = {}
+        self.receivers: dict[int, Object] = {}
+        self._found, self.earlier = found, earlier
         self._pending: list[Body] = []
         body = self._body(entry)
         for name in parameters(body.tree.args):
@@ -78,9 +111,10 @@ class Flow:
 
     # Functions.
 
-    def _body(self, fn: FunctionType) -> Body:
+    def _body(self, fn: FunctionType, owner: type | None = None) -> Body:
         if fn.__code__ not in self.bodies:
             self.bodies[fn.__code__] = self._made(locate(fn).node, fn, None)
+            self.bodies[fn.__code__].owner = owner
         return self.bodies[fn.__code__]
 
     def _made(self, tree: Node, fn: FunctionType, around: Scope | None) -> Body:
@@ -140,7 +174,10 @@ class Flow:
             case gast.ClassDef() | gast.With() | gast.Match() | gast.Raise():
                 for part in gast.iter_child_nodes(node):
                     self._unknown(part, scope, body)
-            case gast.ExceptHandler() | gast.Try() | gast.If() | gast.While() | gast.Expr() | gast.Assert():
+            case gast.If() | gast.While() | gast.Assert():
+                self._test(node.test, scope)
+                self._all([part for part in gast.iter_child_nodes(node) if part is not node.test], scope, body)
+            case gast.ExceptHandler() | gast.Try() | gast.Expr():
                 self._all(gast.iter_child_nodes(node), scope, body)
             case gast.Delete():
                 for target in node.targets:
@@ -182,7 +219,7 @@ class Flow:
                 for k, one in enumerate(target.elts):
                     if isinstance(one, gast.Starred):
                         rest = known.listed(value.elements())
-                        rest.leave()
+                        rest.found().fixed = True
                         self._assign(one.value, rest, scope)
                     else:
                         self._assign(one, value.part(k) if star is None else value.elements(), scope)
@@ -193,6 +230,8 @@ class Flow:
                 self.value(target, scope).unite(value)
                 if not isinstance(target.slice, gast.Constant):
                     self.value(target.value, scope).key().unite(self.value(target.slice, scope))
+            case gast.Attribute():
+                self.value(target, scope).unite(value)
             case _:
                 self.value(target, scope)
                 value.leave()
@@ -227,7 +266,7 @@ class Flow:
             case gast.Subscript():
                 return self._part(self.value(node.value, scope), node.slice, scope)
             case gast.IfExp():
-                self.value(node.test, scope)
+                self._test(node.test, scope)
                 return self._either([node.body, node.orelse], scope)
             case gast.BoolOp():
                 return self._either(node.values, scope)
@@ -247,14 +286,16 @@ class Flow:
             case gast.Call():
                 return self._call(node, scope)
             case gast.Attribute():
-                self.value(node.value, scope).leave()
-                return Object(outside=True)
+                return self._attribute(self.value(node.value, scope), node.attr)
             case gast.Yield():
                 if node.value is not None:
                     self.value(node.value, scope)
                 return Object(outside=True)
             case gast.Starred():
                 return self._elements(node.value, scope)
+            case gast.UnaryOp(op=gast.Not()):
+                self._test(node.operand, scope)
+                return Object()
             case gast.Compare() | gast.UnaryOp() | gast.JoinedStr() | gast.FormattedValue() | gast.Slice():
                 for part in gast.iter_child_nodes(node):
                     if isinstance(part, gast.expr):
@@ -264,6 +305,19 @@ class Flow:
             if isinstance(part, gast.expr):
                 self.value(part, scope).leave()
         return Object(outside=True)
+
+    def _test(self, node: Node, scope: Scope) -> None:
+        """An expression of which is asked whether it is true: none of its operands becomes its value."""
+        match node:
+            case gast.BoolOp():
+                self.of[id(node)] = Object()
+                for one in node.values:
+                    self._test(one, scope)
+            case gast.UnaryOp(op=gast.Not(), operand=operand):
+                self.of[id(node)] = Object()
+                self._test(operand, scope)
+            case _:
+                self.value(node, scope)
 
     def _new(self, node: Node, made: Object) -> Object:
         made.found().sites.append(node)
@@ -300,7 +354,7 @@ class Flow:
         for k, each in enumerate(node.generators):
             self._assign(each.target, self._elements(each.iter, inner if k else scope), inner)
             for test in each.ifs:
-                self.value(test, inner)
+                self._test(test, inner)
         made = self._new(node, Object())
         if isinstance(node, gast.DictComp):
             made.key().unite(self.value(node.key, inner))
@@ -319,7 +373,7 @@ class Flow:
         """What an iteration over an expression gives: of a dict its keys."""
         value = self.value(node, scope)
         self.iterated.append((id(node), value))
-        self.given[id(node)] = value.key() if id(node) in self._mappings else value.elements()
+        self.given[id(node)] = value.key() if id(node) in self.earlier.mappings else value.elements()
         return self.given[id(node)].found()
 
     # Calls.
@@ -346,6 +400,8 @@ class Flow:
         values = [self.value(arg, scope) for arg in args]
         if (user := self._found(function)) is not None:
             return self._called([self._body(user)], node, scope)
+        if isinstance(function, type) and is_user_class(function):
+            return self._constructed(function, node, scope)
         if function in known.READING or (function is builtins.sum and len(args) == 1) or known.is_numeric(function):
             return Object()
         if function in (min, max) and len(args) == 1:
@@ -403,7 +459,7 @@ class Flow:
             self.iterated.append((id(arg), whole))
             if function.__name__ == "Counter":  # type: ignore[attr-defined]
                 made.key().unite(self._elements(arg, scope))
-            elif id(arg) in self._mappings:
+            elif id(arg) in self.earlier.mappings:
                 made.unite(known.copied(whole))
             else:
                 made.unite(known.paired(whole.elements()))
@@ -411,7 +467,12 @@ class Flow:
 
     def _method(self, node: Node, scope: Scope) -> Object:
         """A call of a method, of a container of Python's as far as its name tells."""
+        if is_super(node.func.value):
+            return self._of_super(node, scope)
         receiver, name = self.value(node.func.value, scope), node.func.attr
+        self.receivers[id(node)] = receiver
+        if classes := self.earlier.methods.get(id(node)):
+            return self._of_user(receiver, classes, node, scope)
         named = {one.arg: self.value(one.value, scope) for one in node.keywords}
         args = [self.value(arg, scope) for arg in node.args]
         if any(isinstance(arg, gast.Starred) for arg in node.args) or not named.keys() <= {"key", "reverse", "default"}:
@@ -450,6 +511,90 @@ class Flow:
             return self._leaving(node, scope)
         return Object()
 
+    # Objects of the user's classes.
+
+    def _attribute(self, value: Object, name: str) -> Object:
+        """What an attribute may be."""
+        part = value.part(Attribute(name))
+        for cls in list(value.found().classes):
+            static = inspect.getattr_static(cls, name, None)
+            if isinstance(static, property) and isinstance(static.fget, FunctionType):
+                part.unite(self._body(static.fget, cls).returned)
+            elif static is not None and not isinstance(static, MemberDescriptorType) and type(static) not in SCALARS:
+                part.leave()
+        return part.found()
+
+    def _instance(self, cls: type) -> Object:
+        """The objects of a class; its methods are looked at."""
+        if cls not in self.instances:
+            made = self.instances[cls] = Object()
+            made.classes.add(cls)
+            for name, method in _methods(cls):
+                body = self._body(method, cls)
+                given = parameters(body.tree.args)
+                if given:
+                    body.scope.variables[given[0]].unite(made)
+                if name.startswith("__") and name != "__init__" and name != "__post_init__":
+                    for other in given[1:]:
+                        body.scope.variables[other].leave()
+                    body.returned.leave()
+        return self.instances[cls].found()
+
+    def _constructed(self, cls: type, node: Node, scope: Scope) -> Object:
+        made = self._instance(cls)
+        init = inspect.getattr_static(cls, "__init__", None)
+        if _is_written(init):
+            self._called([self._body(init, cls)], node, scope, skipped=1)
+        elif dataclasses.is_dataclass(cls):
+            self._fields(cls, made, node, scope)
+        else:
+            self._leaving(node, scope)
+        return made.found()
+
+    def _fields(self, cls: type, made: Object, node: Node, scope: Scope) -> None:
+        """The fields of a dataclass, which a call of it gives, or a default."""
+        fields = [one for one in dataclasses.fields(cls) if one.init]  # type: ignore[arg-type]
+        given = {one.arg: one.value for one in node.keywords}
+        given |= dict(zip((one.name for one in fields), node.args, strict=False))
+        for name, value in given.items():
+            made.part(Attribute(name)).unite(self.value(value, scope))
+        for one in dataclasses.fields(cls):  # type: ignore[arg-type]
+            part = made.part(Attribute(one.name))
+            if one.init and one.name in given:
+                continue
+            if one.init and one.default_factory in FACTORIES:
+                site = gast.copy_location(FACTORIES[one.default_factory](), node)
+                self._new(site, part)
+                self.factories.setdefault(id(node), []).append((one.name, part, site))
+            elif one.default is None:
+                part.found().absent = True
+            elif type(one.default) not in SCALARS:
+                part.leave()
+
+    def _of_user(self, receiver: Object, classes: Iterable[type], node: Node, scope: Scope) -> Object:
+        """A call of a method of the user's."""
+        result = Object()
+        for cls in sorted(classes, key=lambda one: one.__qualname__):
+            static = inspect.getattr_static(cls, node.func.attr, None)
+            if _is_written(static):
+                result.unite(self._called([self._body(static, cls)], node, scope, skipped=1))
+            elif isinstance(static, staticmethod) and _is_written(static.__func__):
+                result.unite(self._called([self._body(static.__func__, cls)], node, scope))
+            else:
+                receiver.leave()
+                result.unite(self._leaving(node, scope))
+        return result.found()
+
+    def _of_super(self, node: Node, scope: Scope) -> Object:
+        """A call of a method of a base class."""
+        owners = {body.owner for body in self.bodies.values() if body.scope is scope or body.scope is scope.around}
+        (owner,) = owners if len(owners) == 1 else (None,)
+        for base in () if owner is None else owner.__mro__[1:]:
+            static = vars(base).get(node.func.attr)
+            if _is_written(static):
+                return self._called([self._body(static, base)], node, scope, skipped=1)
+        return Object() if node.func.attr == "__init__" and not node.args else self._leaving(node, scope)
+
     def _taken(self, receiver: Object, name: str, node: Node, args: Sequence[Object], scope: Scope) -> Object:
         """What a method gives that looks an element up, or takes it out."""
         by_key = bool(node.args) and name != "popleft"
@@ -483,13 +628,15 @@ class Flow:
         for name, value in zip(parameters(body.tree.args), args, strict=False):
             body.scope.variables[name].unite(value)
 
-    def _called(self, bodies: Sequence[Body], node: Node, scope: Scope) -> Object:
+    def _called(self, bodies: Sequence[Body], node: Node, scope: Scope, skipped: int = 0) -> Object:
         """What a call of functions gives that are looked at."""
         if not bodies:
             return self._leaving(node, scope)
         made = Object()
         for body in bodies:
-            names = parameters(body.tree.args)
+            names = parameters(body.tree.args)[skipped:]
+            if any(isinstance(arg, gast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
+                self._leaving(node, scope)
             for name, arg in zip(names, node.args, strict=False):
                 body.scope.variables[name].unite(self.value(arg, scope))
             for one in node.keywords:
@@ -524,12 +671,52 @@ class Flow:
 
 def analysed(entry: FunctionType, found: Found) -> Flow | None:
     """Return the objects of the expressions of a program; None where the source of a function is not at hand."""
+    known_now = Known()
     try:
-        first = Flow(entry, found)
-        mappings = frozenset(place for place, value in first.iterated if any(map(_makes_dict, value.found().sites)))
-        return Flow(entry, found, mappings)
+        for _ in range(MOST_LOOKS):
+            flow = Flow(entry, found, known_now)
+            mappings = {place for place, value in flow.iterated if any(map(_makes_dict, value.found().sites))}
+            methods = {place: frozenset(value.found().classes) for place, value in flow.receivers.items()}
+            methods |= {place: classes | known_now.methods.get(place, frozenset()) for place, classes in methods.items()}
+            methods = {**known_now.methods, **{place: classes for place, classes in methods.items() if classes}}
+            found_now = Known(known_now.mappings | mappings, methods)
+            if found_now == known_now:
+                return flow
+            known_now = found_now
     except (CompileError, RecursionError):
         return None
+    return None
+
+
+def is_super(node: Node) -> bool:
+    """Return whether an expression is `super()`."""
+    match node:
+        case gast.Call(func=gast.Name(id="super")):
+            return True
+    return False
+
+
+def is_user_class(cls: type) -> bool:
+    """Return whether a class is one of the user's, of which objects are looked at."""
+    own = all(base is object or any(map(_is_written, vars(base).values())) for base in cls.__mro__)
+    made = dataclasses.is_dataclass(cls) and cls.__module__ not in sys.stdlib_module_names
+    return (own or made) and not issubclass(cls, tuple | BaseException | Enum | dict | list | set | str | int | float)
+
+
+def _is_written(function: object) -> TypeGuard[FunctionType]:
+    """Whether an object is a function of the user's whose text is at hand."""
+    if not isinstance(function, FunctionType) or not is_user_code(function.__code__):
+        return False
+    return bool(linecache.getlines(function.__code__.co_filename))
+
+
+def _methods(cls: type) -> Iterator[tuple[str, FunctionType]]:
+    """The methods of a class, those of its bases among them, that are the user's."""
+    for base in cls.__mro__:
+        for name, value in vars(base).items():
+            function = value.fget if isinstance(value, property) else value
+            if _is_written(function):
+                yield name, function
 
 
 def _makes_dict(site: Node) -> bool:

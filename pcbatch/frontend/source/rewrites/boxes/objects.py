@@ -7,9 +7,15 @@ those of tuples and of dicts by name, which are told apart by their keys.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 Tree = Any  # a gast node
+
+
+class Attribute(NamedTuple):
+    """The key of the part that is an attribute of an object."""
+
+    name: str
 
 
 class Object:
@@ -18,9 +24,11 @@ class Object:
     Attributes:
         sites: the expressions that make them.
         functions: the functions that they may be.
+        classes: the classes of the user's whose objects they may be.
         outside: whether code that is not looked at may hold them, or have made them.
         absent: whether None may stand in their place.
         default: the expression that makes what a `defaultdict` lacks.
+        fixed: whether a place makes it at which no box can be written.
     """
 
     def __init__(self, *, outside: bool = False, absent: bool = False) -> None:
@@ -30,8 +38,10 @@ class Object:
         self._key: Object | None = None
         self.sites: list[Tree] = []
         self.functions: list[Any] = []
+        self.classes: set[type] = set()
         self.outside, self.absent = outside, absent
         self.default: Tree = None
+        self.fixed = False
 
     def found(self) -> Object:
         """Return the object that stands for all with which this one has been united."""
@@ -83,7 +93,9 @@ class Object:
             two._into = one
             one.sites += two.sites
             one.functions += two.functions
+            one.classes |= two.classes
             one.absent |= two.absent
+            one.fixed |= two.fixed
             one.default = one.default or two.default
             pending += one._united_parts(two)
             if one.outside or two.outside:

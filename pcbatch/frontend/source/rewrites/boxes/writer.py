@@ -18,7 +18,7 @@ import gast
 from pcbatch.data.objects.boxes import BoxValue, boxed, field_of
 from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
-from pcbatch.frontend.source.rewrites.boxes.flow import MISSING, Flow
+from pcbatch.frontend.source.rewrites.boxes.flow import MISSING, Flow, is_super
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import (
     Node,
@@ -39,7 +39,8 @@ from pcbatch.frontend.source.tree import (
 VALUE = "value"  # the field of a box
 IDENTITY = (gast.Is, gast.IsNot)
 MEMBERSHIP = (gast.In, gast.NotIn)
-SHALLOW: frozenset[object] = frozenset((len, range, enumerate, zip, reversed, list, tuple, iter, map, filter, next))
+SHALLOW: frozenset[object] = frozenset((len, range, enumerate, zip, map, filter, next, bool))
+SHALLOW |= known.COPYING - {set, frozenset, sorted}
 FACTORIES = {"list": lambda: gast.List(elts=[], ctx=gast.Load()), "dict": lambda: gast.Dict(keys=[], values=[])}
 
 
@@ -180,9 +181,13 @@ class Writer:
 
     def _place(self, target: Node) -> Node:
         """The expression that reads what a target of `x += ...` assigns."""
-        if isinstance(target, gast.Subscript):
-            return self._subscript(with_fields(target, ctx=gast.Load()), target)
-        return with_fields(target, ctx=gast.Load())
+        read = with_fields(target, ctx=gast.Load())
+        match target:
+            case gast.Subscript():
+                return self._subscript(read, target)
+            case gast.Attribute():
+                return with_fields(read, value=self.value(target.value))
+        return read
 
     def target(self, node: Node) -> Node:
         """Write what an assignment assigns to."""
@@ -192,9 +197,12 @@ class Writer:
             case gast.Tuple() | gast.List():
                 return with_fields(node, elts=[self.target(one) for one in node.elts])
             case gast.Starred():
-                self._plain(node.value)
+                if self.is_boxed(node.value):
+                    raise CannotBox(node)
+                return with_fields(node, value=self.target(node.value))
             case gast.Attribute():
-                self._plain(node.value)
+                if self.is_boxed(node.value):
+                    raise CannotBox(node)
                 return with_fields(node, value=self.value(node.value))
         return node
 
@@ -274,7 +282,8 @@ class Writer:
             case gast.JoinedStr() | gast.UnaryOp():
                 return rebuild(node, self.read)
             case gast.Attribute():
-                self._plain(node.value)
+                if self.is_boxed(node.value):
+                    raise CannotBox(node)
                 return rebuild(node, self.value)
         if self.mentions(node) and not isinstance(node, gast.Name | gast.Constant):
             raise CannotBox(node)
@@ -364,6 +373,14 @@ class Writer:
     def _of_python(self, node: Node, function: object) -> Node:
         if function is MISSING or self.flow.looks_at(function):
             return self._rest(node, self._user)
+        if function in self.flow.instances:
+            written = self._rest(node, self._user)
+            made = [
+                gast.keyword(arg=name, value=self._boxed(part.found(), site, node))
+                for name, part, site in self.flow.factories.get(id(node), ())
+                if part.found() in self.classes
+            ]
+            return with_fields(written, keywords=[*written.keywords, *made])
         if function.__class__ is type and function.__name__ == "defaultdict" and node.args:  # type: ignore[attr-defined]
             if self.holds(self.object(node), itself=False):
                 if len(node.args) > 1 or node.keywords:
@@ -386,11 +403,13 @@ class Writer:
         if function is sorted and self._pairs_with_boxes(node.args[0]):
             key = gast.keyword(arg="key", value=self._first_part(node))
             return with_fields(node, args=[self.read(node.args[0])], keywords=[*node.keywords, key])
+        if function in (isinstance, type, id, issubclass, callable):
+            if any(map(self.is_boxed, node.args)):
+                raise CannotBox(node)
+            return self._rest(node, self.value)
         if function not in SHALLOW and function is not dict:
             for arg in (*node.args, *(one.value for one in node.keywords)):
                 self._plain(arg, itself=False)
-        if function in (isinstance, type, id, issubclass):
-            self._plain(node.args[0])
         return self._rest(node, self.value if function in (next,) else self.read)
 
     def _pairs_with_boxes(self, node: Node) -> bool:
@@ -443,6 +462,10 @@ class Writer:
 
     def _method(self, node: Node) -> Node:
         name, receiver = node.func.attr, node.func.value
+        if self.flow.earlier.methods.get(id(node)) or is_super(receiver):
+            if self.is_boxed(receiver):
+                raise CannotBox(node)
+            return self._rest(node, self._user)
         holder = self.object(receiver)
         func = with_fields(node.func, value=self.read(receiver))
         inside = holder is not None and self.holds(holder, itself=False)
