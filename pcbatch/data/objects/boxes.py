@@ -1,7 +1,7 @@
 """Boxes: records of the lane that hold one list, dict or set each, which thereby has an identity.
 
-Where an object of Python's has several names and one of them changes it, all show the change. A container of the lane is
-a value; a box is a row of the heap, and its number is the identity.
+Where an object of Python's has several names and one of them changes it, all show the change. A container of the
+lane is a value; a box is a row of the heap, and its number is the identity.
 """
 
 from __future__ import annotations

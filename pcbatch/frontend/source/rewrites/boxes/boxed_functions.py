@@ -16,13 +16,14 @@ from pcbatch.data.objects.boxes import BoxValue, box_class, made_class
 from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import CompileError
-from pcbatch.frontend.source.callable_objects import callee_of
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import Source, locate
-from pcbatch.frontend.source.rewrites.boxes.flow import Flow, analysed
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, NeedsWhole
+from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
-from pcbatch.frontend.source.rewrites.boxes.writer import CannotBox, NeedsWhole, Writer
+from pcbatch.frontend.source.rewrites.boxes.points_to import analysed
+from pcbatch.frontend.source.rewrites.boxes.writer import Writer
 from pcbatch.frontend.source.tree import Node
 
 CODE = "PCB330"
@@ -92,8 +93,7 @@ def _solved(helpers: Helpers, seeds: frozenset[Loc]) -> BoxedFunctions | None:
         target = helpers.batched(obj)
         if target is not None:
             return None if target.args or target.keywords or target.nested is not None else target.fn
-        fn, args, keywords = callee_of(obj)
-        return None if fn is None or args or keywords or fn is not obj or not is_user_code(fn.__code__) else fn
+        return obj if isinstance(obj, FunctionType) and is_user_code(obj.__code__) else None
 
     assert helpers.entry is not None
     flow = analysed(helpers.entry, found)
@@ -110,11 +110,13 @@ def _can_be(value: Object) -> bool:
 def _names(value: Object) -> tuple[str, ...]:
     """The keys of a dict by name, whose values are asked for by these alone; none for anything else."""
     keys = value.keys_known()
+    texts = sorted(key for key in keys if isinstance(key, str))
     same = all(
-        isinstance(site, gast.Dict) and {key.value if isinstance(key, gast.Constant) else None for key in site.keys} == keys
+        isinstance(site, gast.Dict)
+        and {key.value if isinstance(key, gast.Constant) else None for key in site.keys} == keys
         for site in value.sites
     )
-    return tuple(sorted(keys)) if same and keys and all(isinstance(key, str) for key in keys) else ()
+    return tuple(texts) if same and len(texts) == len(keys) else ()
 
 
 def _place(value: Object, sources: dict[int, Source]) -> tuple[str, str]:

@@ -1,0 +1,195 @@
+"""Calls in functions with boxes: functions of Python's own get what is in the boxes, those of the program get these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import gast
+
+from pcbatch.frontend.source.rewrites.boxes import known_calls as known
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_simple
+from pcbatch.frontend.source.rewrites.boxes.objects import Object
+from pcbatch.frontend.source.rewrites.boxes.program import MISSING, is_super, meaning
+from pcbatch.frontend.source.tree import (
+    Node,
+    attribute,
+    constant,
+    is_none,
+    load,
+    no_parameters,
+    subscript,
+    with_fields,
+)
+from pcbatch.frontend.source.tree import (
+    call as call_of,
+)
+
+if TYPE_CHECKING:
+    from pcbatch.frontend.source.rewrites.boxes.writer import Writer
+
+SHALLOW: frozenset[object] = frozenset((len, range, enumerate, zip, map, filter, next, bool, dict))
+SHALLOW |= known.COPYING - {set, frozenset, sorted}
+"""Functions that look at none of the elements that they get."""
+
+OF_CLASSES = frozenset((isinstance, issubclass, type, id, callable))
+
+
+def call(w: Writer, node: Node) -> Node:
+    """Write a call."""
+    scope = w.flow.scopes.get(id(node))
+    function = MISSING if scope is None else meaning(node.func, scope)
+    if isinstance(node.func, gast.Attribute) and function is MISSING:
+        return _method(w, node)
+    if function is MISSING or w.flow.looks_at(function):
+        return _rest(w, node, w.value)
+    try:
+        return _of_python(w, node, function)
+    except TypeError:  # it cannot be hashed
+        return _rest(w, node, w.value)
+
+
+def _of_python(w: Writer, node: Node, function: object) -> Node:
+    if function in w.flow.instances:
+        return _constructed(w, node)
+    if getattr(function, "__name__", "") == "defaultdict" and node.args:
+        return _defaultdict(w, node)
+    if function in known.HEAPS:
+        for arg in node.args[1:]:
+            w.refuse_boxes(arg)
+        w.refuse_boxes_in(node.args[0])
+    elif function in (map, filter) and len(node.args) > 1:
+        called = _applied(w, node.args[0], list(map(w.given_by, node.args[1:])))
+        return with_fields(node, args=[called, *map(w.read, node.args[1:])])
+    elif function in OF_CLASSES:
+        for arg in node.args:
+            w.refuse_box(arg)
+        return _rest(w, node, w.value)
+    elif function in (sorted, min, max, *known.SELECTED):
+        return _ordered(w, node, function)
+    elif function not in SHALLOW:
+        for arg in (*node.args, *(one.value for one in node.keywords)):
+            w.refuse_boxes_in(arg)
+    return _rest(w, node, w.value if function is next else w.read)
+
+
+def _constructed(w: Writer, node: Node) -> Node:
+    """A call of a class of the user's; what it makes for the fields of a dataclass is boxed."""
+    written = _rest(w, node, w.value)
+    made = [
+        gast.keyword(arg=name, value=w.boxed(part.found(), site, node))
+        for name, part, site in w.flow.factories.get(id(node), ())
+        if part.found() in w.classes
+    ]
+    return with_fields(written, keywords=[*written.keywords, *made])
+
+
+def _defaultdict(w: Writer, node: Node) -> Node:
+    """A `defaultdict` of boxes is a plain dict, of which a subscript makes what is not there."""
+    if not w.holds(w.object_of(node), itself=False):
+        return _rest(w, node, w.value)
+    if len(node.args) > 1 or node.keywords:
+        raise CannotBox(node)
+    return gast.copy_location(gast.Dict(keys=[], values=[]), node)
+
+
+def _ordered(w: Writer, node: Node, function: object) -> Node:
+    """A call that puts elements in an order, or takes the first."""
+    keys = [one.value for one in node.keywords if one.arg == "key" and not is_none(one.value)]
+    if function in (min, max) and len(node.args) > 1:
+        if not keys:
+            for arg in node.args:
+                w.refuse_boxes(arg)
+        return _rest(w, node, w.value, _applied(w, keys[0], list(map(w.object_of, node.args))) if keys else None)
+    if keys:
+        return _rest(w, node, w.read, _applied(w, keys[0], [w.given_by(node.args[-1])]))
+    if function is sorted and _is_items(node.args[0]) and w.holds(w.object_of(node.args[0])):
+        first = gast.keyword(arg="key", value=_first_part(w, node))  # no two pairs have one key
+        return with_fields(_rest(w, node, w.read), keywords=[*node.keywords, first])
+    for arg in node.args:
+        w.refuse_boxes_in(arg)
+    return _rest(w, node, w.read)
+
+
+def _is_items(node: Node) -> bool:
+    """Whether an expression is `d.items()`."""
+    match node:
+        case gast.Call(func=gast.Attribute(attr="items"), args=[]):
+            return True
+    return False
+
+
+def _first_part(w: Writer, at: Node) -> Node:
+    name = w.new_name("pair")
+    return _function(name, subscript(load(name, at), constant(0, at), at), at)
+
+
+def _function(name: str, body: Node, at: Node) -> Node:
+    parameter = gast.copy_location(gast.Name(id=name, ctx=gast.Param(), annotation=None, type_comment=None), at)
+    arguments = with_fields(no_parameters(), args=[parameter])
+    return gast.copy_location(gast.Lambda(args=arguments, body=body), at)
+
+
+def _applied(w: Writer, function: Node, elements: Sequence[Object | None]) -> Node:
+    """A function that Python's own code applies to elements: one that takes no boxes gets what is in them."""
+    boxes = [one in w.classes for one in elements]
+    if not any(boxes) or w.is_looked_at(function) or _is_of_program(w, function):
+        return w.value(function)
+    if not all(boxes) or any(w.holds(one, itself=False) or one in w.names for one in elements) or len(boxes) > 1:
+        raise CannotBox(function)
+    if is_none(function):
+        raise CannotBox(function)
+    name = w.new_name("item")
+    return _function(name, call_of(function, [attribute(load(name, function), "value", function)], function), function)
+
+
+def _is_of_program(w: Writer, function: Node) -> bool:
+    """Whether an expression names a function of the user's that is looked at."""
+    if not isinstance(function, gast.Name | gast.Attribute):
+        return False
+    scopes = list(w.flow.scopes.values())
+    return bool(scopes) and w.flow.looks_at(meaning(function, scopes[0]))
+
+
+def _method(w: Writer, node: Node) -> Node:
+    name, receiver = node.func.attr, node.func.value
+    if w.flow.earlier.methods.get(id(node)) or is_super(receiver):
+        w.refuse_box(receiver)
+        return _rest(w, node, w.value)
+    func = with_fields(node.func, value=w.read(receiver))
+    if name in known.LOOKING:
+        w.refuse_boxes_in(receiver)
+    if name == "sort":
+        return _sort(w, node, func)
+    if name in ("get", "setdefault", "pop") and len(node.args) == 2:
+        key, default = map(w.value, node.args)
+        if name == "setdefault" and w.is_boxed(node) and is_simple(func.value) and is_simple(key):
+            return w.or_stored(func.value, key, default, node)
+        return with_fields(node, func=func, args=[key, default])
+    if name in known.STORING:
+        return with_fields(node, func=func, args=[w.value(arg) for arg in node.args])
+    for arg in node.args:
+        if name not in known.EXTENDING:
+            w.refuse_boxes_in(arg)
+    keywords = [with_fields(one, value=w.read(one.value)) for one in node.keywords]
+    return with_fields(node, func=func, args=[w.read(arg) for arg in node.args], keywords=keywords)
+
+
+def _sort(w: Writer, node: Node, func: Node) -> Node:
+    given = w.given_by(node.func.value)
+    if not any(one.arg == "key" and not is_none(one.value) for one in node.keywords) and w.holds(given):
+        raise CannotBox(node)
+    keywords = [
+        with_fields(one, value=_applied(w, one.value, [given])) if one.arg == "key" else one for one in node.keywords
+    ]
+    return with_fields(node, func=func, keywords=keywords)
+
+
+def _rest(w: Writer, node: Node, write: Callable[[Node], Node], key: Node = None) -> Node:
+    """A call whose arguments are written in one way, but for the one with the name `key`."""
+    keywords = [
+        with_fields(one, value=key if key is not None and one.arg == "key" else write(one.value))
+        for one in node.keywords
+    ]
+    func = node.func if isinstance(node.func, gast.Name) else w.value(node.func)
+    return with_fields(node, func=func, args=[write(arg) for arg in node.args], keywords=keywords)
