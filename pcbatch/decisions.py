@@ -80,7 +80,7 @@ class Decisions:
         stored: in the code there, reading an element stores what a `defaultdict` lacks.
         linked: a variable gets a part of another one there, with which it is kept equal (`frontend/build/links.py`).
         in_place: `x += ...` there changes the object of `x`.
-        boxed: the objects that change there are records of a lane, as they have several names.
+        boxed: the objects that change there are records of a lane, as they have several names, and so many around them.
         forgetful: cached functions whose results lanes do not keep, as their arguments or results cannot be in a dict.
         functions: the classes of functions that are values of a lane, and their base, if any may be one
             (`frontend/source/rewrites/function_values.py`). They stand in the order in which they were found, which a
@@ -108,7 +108,7 @@ class Decisions:
     stored: frozenset[Loc] = frozenset()
     linked: frozenset[Loc] = frozenset()
     in_place: frozenset[Loc] = frozenset()
-    boxed: frozenset[Loc] = frozenset()
+    boxed: frozenset[tuple[Loc, int]] = frozenset()
     forgetful: frozenset[CodeKey] = frozenset()
     kept: frozenset[CodeKey] = frozenset()
     streams: Mapping[type, None] = field(default_factory=dict)

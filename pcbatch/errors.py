@@ -73,11 +73,12 @@ class Restart(Exception):
     Attributes:
         wants: the further decisions.
         error: what is reported if they do not help; None: what is found then.
+        shared: the changes of objects with several names, of which the error may be a consequence.
     """
 
-    def __init__(self, wants: Decisions, error: CompileError | None = None) -> None:
+    def __init__(self, wants: Decisions, error: CompileError | None = None, shared: CompileError | None = None) -> None:
         super().__init__(wants, error)
-        self.wants, self.error = wants, error
+        self.wants, self.error, self.shared = wants, error, shared
 
 
 class Refusal(TypeError):

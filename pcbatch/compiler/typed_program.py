@@ -172,7 +172,7 @@ def _settled(
     plain: CompileError | None = None  # of it without functions that are values
     with _AT_ONCE, keeping_work():
         while True:
-            helpers = Helpers(is_batched, decisions, entry=fn)
+            helpers = Helpers(is_batched, decisions, entry=(fn,))
             try:
                 with using_made(decisions.made):
                     return _typed(fn, helpers, args, shared_args)
@@ -183,7 +183,7 @@ def _settled(
                 if restart.error is not None and not helpers.memos:
                     first = first or explained(restart.error, helpers)
                 if restart.error is not None and decisions | wants == decisions:
-                    if (boxes := boxes_wanted(helpers, restart.error)) != NONE:
+                    if (boxes := boxes_wanted(helpers, restart.error, restart.shared)) != NONE:
                         decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
                         continue
                     wants = _otherwise(helpers, _clearer(plain, first or restart.error))
@@ -193,6 +193,10 @@ def _settled(
                 full.decided = decisions
                 raise
             except CompileError as error:
+                if (boxes := boxes_wanted(helpers, error)) != NONE:
+                    first = first or explained(error, helpers)
+                    decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
+                    continue
                 error = first or explained(error, helpers)
                 wants = _otherwise(helpers, _clearer(plain, error))
                 plain, first = (error, None) if wants.functions else (plain, first)
@@ -235,7 +239,8 @@ def _typed(fn: FunctionType, helpers: Helpers, args: Mapping[str, Abstract] | No
         _check(cfg, inferred)
     except Restart as refused:
         helpers.demand(records(inferred))
-        raise Restart(refused.wants, refused.error and _with_names(refused.error, fn, helpers, statics)) from None
+        error = refused.error and _with_names(refused.error, fn, helpers, statics)
+        raise Restart(refused.wants, error, refused.shared) from None
     entry = cfg.function(cfg.entry)
     result = inferred.types[entry.name, entry.results[0]]
     params = {p: inferred.types[entry.name, p] for p in entry.params}
@@ -255,6 +260,10 @@ def _check(cfg: CfgProgram, inferred: Inferred) -> None:
         # What is known of an object may change by another name of it.
         if codes and (codes <= check_types.NO_END or check_types.of_nothing(cfg, inferred)):
             check_ownership.run(cfg, inferred)
+        try:
+            check_ownership.run(cfg, inferred)
+        except Restart as other:
+            raise Restart(refused.wants, refused.error, other.error) from None
         raise
     check_ownership.run(cfg, inferred)
 

@@ -61,7 +61,7 @@ class Helpers:
     memos: dict[CodeKey, str] = field(default_factory=dict)
     functions: dict[tuple[object, ...], type[FunctionValue]] = field(default_factory=dict)
     units: list[Any] = field(default_factory=list)
-    entry: FunctionType | None = None
+    entry: tuple[FunctionType, ...] = ()
     boxes: list[Any] = field(default_factory=list)
     _in_recursion: dict[FunctionType, list[CodeType]] = field(default_factory=dict)
 

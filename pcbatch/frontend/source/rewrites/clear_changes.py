@@ -7,7 +7,7 @@ xs and xs.pop()                  ==>      if xs: xs.pop()
 
 t = x[i]; x[i] = x[j]; x[j] = t  ==>      t = x[i]; x[i], x[j] = x[j], x[i]
 
-bank.get(name).deposit(5)        ==>      t = bank.get(name); t.deposit(5)
+bank.get(name).log.append(5)     ==>      t = bank.get(name); t.log.append(5)
 
 add = xs.append; add(5)          ==>      pass; xs.append(5)
 
@@ -91,12 +91,21 @@ def name_receivers(unit: Unit) -> Node:
 
 def _named(unit: Unit, node: Node) -> tuple[Node, ...]:
     match node:
-        case gast.Expr(value=gast.Call(func=gast.Attribute(value=gast.Call() as owner)) as called):
-            if resolve(unit, owner.func) is super or resolve(unit, called.func) is not MISSING:
+        case gast.Expr(value=gast.Call(func=gast.Attribute(value=place)) as called):
+            owner, path = place, list[Node]()
+            while isinstance(owner, gast.Attribute):
+                path.append(owner)
+                owner = owner.value
+            if not isinstance(owner, gast.Call) or resolve(unit, owner.func) is super:
+                return (node,)
+            if resolve(unit, called.func) is not MISSING:
                 return (node,)
             name = f"receiver_{owner.lineno}_{owner.col_offset}"
             given = gast.Assign(targets=[target_of(name, owner)], value=owner, type_comment=None)
-            method = with_fields(called.func, value=load(name, owner))
+            held = load(name, owner)
+            for part in reversed(path):
+                held = with_fields(part, value=held)
+            method = with_fields(called.func, value=held)
             return gast.copy_location(given, node), with_fields(node, value=with_fields(called, func=method))
     return (node,)
 

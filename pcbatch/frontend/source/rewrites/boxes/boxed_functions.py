@@ -26,8 +26,12 @@ from pcbatch.frontend.source.rewrites.boxes.points_to import analysed
 from pcbatch.frontend.source.rewrites.boxes.writer import Writer
 from pcbatch.frontend.source.tree import Node
 
-CODE = "PCB330"
+CODES = ("PCB305", "PCB330")  # which object is asked for, or one changes that has several names
+MOST_AROUND = 3
 WHY = "it gets a list, a dict or a set that has several names"
+
+
+Seeds = frozenset[tuple[Loc, int]]
 
 
 class BoxedFunctions:
@@ -38,7 +42,7 @@ class BoxedFunctions:
         along: the functions in which there are boxes, without the entry.
     """
 
-    def __init__(self, flow: Flow, seeds: frozenset[Loc]) -> None:
+    def __init__(self, flow: Flow, seeds: Seeds) -> None:
         sources = {id(body.tree): locate(body.scope.fn).source for body in flow.bodies.values()}
         changed = [one for body in flow.bodies.values() for one in _changed(flow, body.tree, sources, seeds)]
         objects = [one for one in changed if one.sites or one.outside]
@@ -63,11 +67,14 @@ class BoxedFunctions:
         return self._written.get(id(tree), tree)
 
 
-def boxes_wanted(helpers: Helpers, error: CompileError) -> Decisions:
+def boxes_wanted(helpers: Helpers, *errors: CompileError | None) -> Decisions:
     """Return the decision to box the objects whose changes are refused; nothing where that cannot be done."""
-    refused = [one.primary.loc for one in error.diagnostics if one.code == CODE and one.primary is not None]
-    seeds = helpers.decisions.boxed | frozenset(refused)
-    if helpers.entry is None or seeds == helpers.decisions.boxed:
+    found = [one for error in errors if error is not None for one in error.diagnostics if one.code in CODES]
+    before = dict(sorted(helpers.decisions.boxed, key=lambda one: one[1]))
+    places = {one.primary.loc for one in found if one.primary is not None}
+    around = 1 + max((before.get(loc, -1) for loc in places), default=-1) if places <= set(before) else 0
+    seeds = helpers.decisions.boxed | {(loc, around) for loc in places}
+    if not helpers.entry or seeds == helpers.decisions.boxed or around > MOST_AROUND:
         return NONE
     if (functions := _solved(helpers, seeds)) is None:
         return NONE
@@ -88,15 +95,15 @@ def write_boxes(unit: Unit) -> Node:
     return unit.node if functions is None else functions.written(unit.node)
 
 
-def _solved(helpers: Helpers, seeds: frozenset[Loc]) -> BoxedFunctions | None:
+def _solved(helpers: Helpers, seeds: Seeds) -> BoxedFunctions | None:
     def found(obj: object) -> FunctionType | None:
         target = helpers.batched(obj)
         if target is not None:
             return None if target.args or target.keywords or target.nested is not None else target.fn
         return obj if isinstance(obj, FunctionType) and is_user_code(obj.__code__) else None
 
-    assert helpers.entry is not None
-    flow = analysed(helpers.entry, found)
+    (entry,) = helpers.entry
+    flow = analysed(entry, found)
     try:
         return None if flow is None else BoxedFunctions(flow, seeds)
     except CannotBox:
@@ -127,19 +134,25 @@ def _place(value: Object, sources: dict[int, Source]) -> tuple[str, str]:
     return kind, f"{file}:{site.lineno}:{site.col_offset}"
 
 
-def _changed(flow: Flow, tree: Node, sources: dict[int, Source], seeds: frozenset[Loc]) -> Iterable[Object]:
+def _changed(flow: Flow, tree: Node, sources: dict[int, Source], seeds: Seeds) -> Iterable[Object]:
     """The objects that change at some places of a function."""
-    source = sources[id(tree)]
+    source, depths = sources[id(tree)], dict(sorted(seeds, key=lambda one: one[1]))
     for node in gast.walk(tree):
-        if isinstance(node, gast.expr | gast.stmt) and source.loc(node) in seeds:
-            for part in _receivers(node):
+        if not isinstance(node, gast.expr | gast.stmt) or (loc := source.loc(node)) not in depths:
+            continue
+        for receiver in _receivers(node):
+            part = receiver
+            for _ in range(1 + depths[loc]):
                 if id(part) in flow.of:
                     yield flow.of[id(part)].found()
+                part = getattr(part, "value", None)
 
 
 def _receivers(node: Node) -> list[Node]:
     """The expressions of the objects that a statement or an expression changes."""
     match node:
+        case gast.Compare(left=left, comparators=others):
+            return [left, *others]
         case gast.Call(func=gast.Attribute(value=receiver)):
             return [receiver]
         case gast.Call(args=[first, *_]):

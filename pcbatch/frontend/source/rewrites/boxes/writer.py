@@ -251,12 +251,20 @@ class Writer(BoxFacts):
 
     def _choice(self, node: Node) -> Node:
         """Write `x or y` of boxes."""
-        first, *others = node.values
-        if len(others) != 1 or not is_simple(first):
+        *before, first, last = node.values
+        name, value = self.new_name("first"), self.box_of(first)
+        if before or value is None or value in self.names:
             raise CannotBox(node)
-        arms = [self.value(first), self.value(others[0])]
+        given = gast.copy_location(gast.NamedExpr(target=target_of(name, first), value=self.value(first)), first)
+        arms = [load(name, first), self.value(last)]
         body, orelse = arms if isinstance(node.op, gast.Or) else arms[::-1]
-        return gast.copy_location(gast.IfExp(test=self.test(first), body=body, orelse=orelse), node)
+        test = attribute(arms[0], VALUE, first)
+        if value.absent:
+            there = compare(given, gast.IsNot(), constant(None, first), first)
+            test = gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, test]), first)
+        else:
+            test = attribute(given, VALUE, first)
+        return gast.copy_location(gast.IfExp(test=test, body=body, orelse=orelse), node)
 
     def _comprehension(self, node: Node) -> Node:
         if isinstance(node, gast.SetComp):

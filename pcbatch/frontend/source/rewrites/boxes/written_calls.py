@@ -106,9 +106,20 @@ def _ordered(w: Writer, node: Node, function: object) -> Node:
     if function is sorted and _is_items(node.args[0]) and w.holds(w.object_of(node.args[0])):
         first = gast.keyword(arg="key", value=_first_part(w, node))  # no two pairs have one key
         return with_fields(_rest(w, node, w.read), keywords=[*node.keywords, first])
+    if (given := w.given_by(node.args[-1])) in w.classes:
+        held = gast.keyword(arg="key", value=_inside(w, given, node))
+        return with_fields(_rest(w, node, w.read), keywords=[*node.keywords, held])
     for arg in node.args:
         w.refuse_boxes_in(arg)
     return _rest(w, node, w.read)
+
+
+def _inside(w: Writer, box: Object | None, at: Node) -> Node:
+    """The function that gives what is in a box, by which boxes are ordered."""
+    if w.holds(box, itself=False) or box in w.names:
+        raise CannotBox(at)
+    name = w.new_name("item")
+    return _function(name, attribute(load(name, at), "value", at), at)
 
 
 def _is_items(node: Node) -> bool:
@@ -178,7 +189,10 @@ def _method(w: Writer, node: Node) -> Node:
 def _sort(w: Writer, node: Node, func: Node) -> Node:
     given = w.given_by(node.func.value)
     if not any(one.arg == "key" and not is_none(one.value) for one in node.keywords) and w.holds(given):
-        raise CannotBox(node)
+        if given not in w.classes:
+            raise CannotBox(node)
+        held = gast.keyword(arg="key", value=_inside(w, given, node))
+        return with_fields(node, func=func, keywords=[*node.keywords, held])
     keywords = [
         with_fields(one, value=_applied(w, one.value, [given])) if one.arg == "key" else one for one in node.keywords
     ]
