@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pcbatch.data.objects import schema
+from pcbatch.data.objects.boxes.classes import BoxValue, empty_of, python_value
 from pcbatch.data.objects.schema import Fixed, Kind, Maybe, Member, Nothing, Number, Pointer
 from pcbatch.data.objects.tuples.classes import is_plain, plain_value
 
@@ -51,7 +52,11 @@ class Objects:
                 waiting.pop()
                 continue
             cls, names, fields = self.row(waiting[-1])
-            if not is_plain(cls):
+            if issubclass(cls, BoxValue):
+                held = python_value(cls, fields)
+                self.known[waiting.pop()], put = empty_of(held)
+                self._later.append((put, type(held)(held)))
+            elif not is_plain(cls):
                 made: Any
                 made = self.known[waiting.pop()] = object.__new__(cls)
                 puts = (partial(object.__setattr__, made, name) for name in names)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import gast
 
-from pcbatch.data.objects.boxes import BoxValue
+from pcbatch.data.objects.boxes.classes import BoxValue
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.callee import BatchedTest, Statics, Target

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pcbatch.data.objects.boxes import unboxed
+from pcbatch.data.objects.boxes.values import unboxed
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.made_classes import MadeClass
 from pcbatch.data.objects.made_results import WithHeap, absorbed, with_heap_in_result

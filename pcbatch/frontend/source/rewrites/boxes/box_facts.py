@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import gast
 
-from pcbatch.data.objects.boxes import BoxValue
+from pcbatch.data.objects.boxes.classes import BoxValue
 from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import Node

@@ -12,7 +12,8 @@ from types import FunctionType
 import gast
 
 from pcbatch.data.object_parts import is_user_code
-from pcbatch.data.objects.boxes import BoxValue, box_class, made_class
+from pcbatch.data.objects.boxes.classes import BoxValue, box_class
+from pcbatch.data.objects.boxes.values import made_class
 from pcbatch.decisions import NONE, Decisions
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import CompileError

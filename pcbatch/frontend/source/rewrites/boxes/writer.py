@@ -15,7 +15,8 @@ from collections.abc import Mapping
 
 import gast
 
-from pcbatch.data.objects.boxes import BoxValue, boxed, field_of
+from pcbatch.data.objects.boxes.classes import BoxValue, field_of
+from pcbatch.data.objects.boxes.values import boxed
 from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.rewrites.boxes import written_calls
 from pcbatch.frontend.source.rewrites.boxes.box_facts import BoxFacts, CannotBox, NeedsWhole, is_simple

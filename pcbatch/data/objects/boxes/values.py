@@ -1,21 +1,17 @@
-"""Boxes: records of the lane that hold one list, dict or set each, which thereby has an identity.
-
-Where an object of Python's has several names and one of them changes it, all show the change. A container of the
-lane is a value; a box is a row of the heap, and its number is the identity.
-"""
+"""Boxes in a lane: how they are made, and values with what is in the boxes in their places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import make_dataclass, replace
-from functools import cache
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pcbatch.data.columns import Unset
 from pcbatch.data.mappings.stored_table import StoredTable
+from pcbatch.data.objects.boxes.classes import BoxValue, fields_of
 from pcbatch.data.objects.made import heap_lists, recorded
 from pcbatch.data.objects.made_classes import MadeClass
 from pcbatch.data.objects.reference import Ref
@@ -26,50 +22,16 @@ from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import is_part
 from pcbatch.data.values import Value
 
-MODULE = "boxes"
-"""The module that the classes are said to be of."""
-
-
-class BoxValue:
-    """The base of the classes of boxes, each with one field, `value`, or with the fields of a dict by name.
-
-    Attributes:
-        pcbatch_place: the kind of what is in the boxes, and where it is made.
-        pcbatch_keys: the keys of a dict by name, each of which has a field.
-    """
-
-    pcbatch_place: ClassVar[tuple[str, str]] = ("", "")
-    pcbatch_keys: ClassVar[tuple[str, ...]] = ()
-
-
-@cache
-def box_class(kind: str, place: str, keys: tuple[str, ...] = ()) -> type[BoxValue]:
-    """Return the class of the boxes of what is made at a place: a "list", "dict" or "set", or a dict by name, of which
-    `keys` are fields."""
-    namespace = {"pcbatch_place": (kind, place), "pcbatch_keys": keys}
-    cls = make_dataclass(kind, _fields(keys), bases=(BoxValue,), namespace=namespace, eq=False)
-    cls.__module__, cls.__qualname__ = MODULE, f"{kind} made at {place}{' by name' if keys else ''}"
-    return cls
-
-
-def _fields(keys: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"item_{k}" for k in range(len(keys))) or ("value",)
-
-
-def field_of(keys: tuple[str, ...], key: str) -> str:
-    """Return the field of a box that has the value at a key of a dict by name."""
-    return _fields(keys)[keys.index(key)]
-
 
 def made_class(cls: type[BoxValue]) -> MadeClass:
     """Return a class of boxes as that of records made in lanes."""
-    return MadeClass(cls, _fields(cls.pcbatch_keys))
+    return MadeClass(cls, fields_of(cls.pcbatch_keys))
 
 
 def boxed(cls: type[BoxValue], *values: Value) -> Value:
     """Return a new box that holds a value, or those of a dict by name."""
     made: Any = object.__new__(cls)
-    for name, value in zip(_fields(cls.pcbatch_keys), values, strict=True):
+    for name, value in zip(fields_of(cls.pcbatch_keys), values, strict=True):
         setattr(made, name, value)
     return recorded(made)
 
@@ -92,7 +54,14 @@ def unboxed(value: Value) -> Value:
         return type(value)(unboxed(part) for part in value)
     if isinstance(value, tuple) and hasattr(value, "_make"):
         return value._make(map(unboxed, value))
-    return {key: unboxed(part) for key, part in value.items()} if type(value) is dict else value
+    if type(value) is dict:
+        return {key: unboxed(part) for key, part in value.items()}
+    parts, tree = jax.tree.flatten(value, is_leaf=_may_hold)
+    return jax.tree.unflatten(tree, list(map(unboxed, parts))) if any(map(_may_hold, parts)) else value
+
+
+def _may_hold(part: Value) -> bool:
+    return isinstance(part, Ref | Rows | StoredTable | Optional)
 
 
 def _container(value: Value, around: tuple[type, ...]) -> Value:

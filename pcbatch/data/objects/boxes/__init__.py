@@ -1,0 +1,1 @@
+"""Boxes: lists, dicts and sets with an identity."""
