@@ -139,7 +139,7 @@ def _changed(flow: Flow, tree: Node, sources: dict[int, Source], seeds: Seeds) -
     """The objects that change at some places of a function."""
     source, depths = sources[id(tree)], dict(sorted(seeds, key=lambda one: one[1]))
     for node in gast.walk(tree):
-        if not isinstance(node, gast.expr | gast.stmt) or (loc := source.loc(node)) not in depths:
+        if not hasattr(node, "lineno") or (loc := source.loc(node)) not in depths:
             continue
         for receiver in _receivers(node):
             part = receiver

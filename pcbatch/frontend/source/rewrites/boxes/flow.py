@@ -12,7 +12,7 @@ from types import FunctionType
 import gast
 
 from pcbatch.frontend.source.locate import locate
-from pcbatch.frontend.source.rewrites.boxes import calls, user_objects
+from pcbatch.frontend.source.rewrites.boxes import expressions
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.rewrites.boxes.program import Body, Found, Known, Scope, names_of_others
@@ -53,12 +53,14 @@ class Flow:
     # Functions.
 
     def body(self, fn: FunctionType, owner: type | None = None) -> Body:
+        """Return a function of the user's, a method of the class `owner`."""
         if fn.__code__ not in self.bodies:
-            self.bodies[fn.__code__] = self._made(locate(fn).node, fn, None)
+            self.bodies[fn.__code__] = self.made(locate(fn).node, fn, None)
             self.bodies[fn.__code__].owner = owner
         return self.bodies[fn.__code__]
 
-    def _made(self, tree: Node, fn: FunctionType, around: Scope | None) -> Body:
+    def made(self, tree: Node, fn: FunctionType, around: Scope | None) -> Body:
+        """Return a function that is to be looked at, which stands in the scope `around`."""
         given = parameters(tree.args)
         inside = [tree.body] if isinstance(tree, gast.Lambda) else tree.body
         free = {name for part in inside for name in names_of_others(part)}
@@ -93,21 +95,21 @@ class Flow:
             case gast.Assign():
                 value = self.value(node.value, scope)
                 for target in node.targets:
-                    self._assign(target, value, scope)
+                    self.assign(target, value, scope)
             case gast.AnnAssign():
                 if node.value is not None:
-                    self._assign(node.target, self.value(node.value, scope), scope)
+                    self.assign(node.target, self.value(node.value, scope), scope)
             case gast.AugAssign():
                 target, value = self.value(node.target, scope), self.value(node.value, scope)
                 target.elements().unite(value.elements())
             case gast.For():
-                self._assign(node.target, self.elements(node.iter, scope), scope)
+                self.assign(node.target, self.elements(node.iter, scope), scope)
                 self._all([*node.body, *node.orelse], scope, body)
             case gast.Return():
                 if node.value is not None:
                     body.returned.unite(self.value(node.value, scope))
             case gast.FunctionDef():
-                inner = self._made(node, scope.fn, scope)
+                inner = self.made(node, scope.fn, scope)
                 variable = (scope.find(node.name) or Object()).found()
                 variable.functions.append(inner)
                 if node.decorator_list:
@@ -116,10 +118,14 @@ class Flow:
                 for part in gast.iter_child_nodes(node):
                     self._unknown(part, scope, body)
             case gast.If() | gast.While() | gast.Assert():
-                self._test(node.test, scope)
+                expressions.test(self, node.test, scope)
                 self._all([part for part in gast.iter_child_nodes(node) if part is not node.test], scope, body)
-            case gast.ExceptHandler() | gast.Try() | gast.Expr():
-                self._all(gast.iter_child_nodes(node), scope, body)
+            case gast.ExceptHandler():
+                if node.name is not None:
+                    (scope.find(node.name.id) or Object()).leave()
+                self._all(node.body, scope, body)
+            case gast.Try() | gast.Expr():
+                self._all(list(gast.iter_child_nodes(node)), scope, body)
             case gast.Delete():
                 for target in node.targets:
                     self.value(target, scope)
@@ -138,6 +144,8 @@ class Flow:
     def _yields(self, node: Node, value: Object, scope: Scope, body: Body) -> None:
         if isinstance(node, gast.Yield) and node.value is not None:
             body.returned.elements().unite(self.value(node.value, scope))
+        if isinstance(node, gast.YieldFrom):
+            body.returned.elements().unite(self.elements(node.value, scope))
 
     def _unknown(self, node: Node, scope: Scope, body: Body) -> None:
         """What has a meaning that is not known here: its objects leave."""
@@ -149,7 +157,8 @@ class Flow:
             for part in gast.iter_child_nodes(node):
                 self._unknown(part, scope, body)
 
-    def _assign(self, target: Node, value: Object, scope: Scope) -> None:
+    def assign(self, target: Node, value: Object, scope: Scope) -> None:
+        """Have a target of an assignment hold an object."""
         match target:
             case gast.Name():
                 variable = scope.find(target.id)
@@ -162,9 +171,9 @@ class Flow:
                     if isinstance(one, gast.Starred):
                         rest = known.listed(value.elements())
                         rest.found().fixed = True
-                        self._assign(one.value, rest, scope)
+                        self.assign(one.value, rest, scope)
                     else:
-                        self._assign(one, value.part(k) if star is None else value.elements(), scope)
+                        self.assign(one, value.part(k) if star is None else value.elements(), scope)
             case gast.Subscript(slice=gast.Slice()):
                 self.value(target.value, scope).elements().unite(value.elements())
                 self.value(target.slice, scope)
@@ -183,136 +192,30 @@ class Flow:
     def value(self, node: Node, scope: Scope) -> Object:
         """Return the object of an expression."""
         if id(node) not in self.of:
-            self.of[id(node)] = self._value(node, scope)
+            self.of[id(node)] = expressions.value_of(self, node, scope)
         return self.of[id(node)].found()
 
-    def _value(self, node: Node, scope: Scope) -> Object:
-        match node:
-            case gast.Name():
-                return scope.find(node.id) or Object(outside=True)
-            case gast.Constant():
-                return Object(absent=node.value is None)
-            case gast.Tuple():
-                if any(isinstance(one, gast.Starred) for one in node.elts):
-                    return self._display(node, scope)
-                return known.tuple_of([self.value(one, scope) for one in node.elts])
-            case gast.List() | gast.Set():
-                return self._display(node, scope)
-            case gast.Dict():
-                return self._dict(node, scope)
-            case gast.ListComp() | gast.SetComp() | gast.GeneratorExp() | gast.DictComp():
-                return self._comprehension(node, scope)
-            case gast.Subscript(slice=gast.Slice()):
-                self.value(node.slice, scope)
-                return self.new(node, known.copied(self.value(node.value, scope)))
-            case gast.Subscript():
-                return self.part(self.value(node.value, scope), node.slice, scope)
-            case gast.IfExp():
-                self._test(node.test, scope)
-                return self.either([node.body, node.orelse], scope)
-            case gast.BoolOp():
-                return self.either(node.values, scope)
-            case gast.NamedExpr():
-                value = self.value(node.value, scope)
-                self._assign(node.target, value, scope)
-                return value
-            case gast.BinOp():
-                both = [self.value(node.left, scope), self.value(node.right, scope)]
-                made = self.new(node, known.listed(both[0].elements()))
-                made.elements().unite(both[1].elements())
-                return made
-            case gast.Lambda():
-                made = Object()
-                made.functions.append(self._made(node, scope.fn, scope))
-                return made
-            case gast.Call():
-                return calls.call(self, node, scope)
-            case gast.Attribute():
-                return user_objects.attribute(self, self.value(node.value, scope), node.attr)
-            case gast.Yield():
-                if node.value is not None:
-                    self.value(node.value, scope)
-                return Object(outside=True)
-            case gast.Starred():
-                return self.elements(node.value, scope)
-            case gast.UnaryOp(op=gast.Not()):
-                self._test(node.operand, scope)
-                return Object()
-            case gast.Compare() | gast.UnaryOp() | gast.JoinedStr() | gast.FormattedValue() | gast.Slice():
-                for part in gast.iter_child_nodes(node):
-                    if isinstance(part, gast.expr):
-                        self.value(part, scope)
-                return Object()
-        for part in gast.iter_child_nodes(node):
-            if isinstance(part, gast.expr):
-                self.value(part, scope).leave()
-        return Object(outside=True)
-
-    def _test(self, node: Node, scope: Scope) -> None:
-        """An expression of which is asked whether it is true: none of its operands becomes its value."""
-        match node:
-            case gast.BoolOp():
-                self.of[id(node)] = Object()
-                for one in node.values:
-                    self._test(one, scope)
-            case gast.UnaryOp(op=gast.Not(), operand=operand):
-                self.of[id(node)] = Object()
-                self._test(operand, scope)
-            case _:
-                self.value(node, scope)
-
     def new(self, node: Node, made: Object) -> Object:
+        """Note that an expression makes an object; return it."""
         made.found().sites.append(node)
         return made.found()
 
-    def _display(self, node: Node, scope: Scope) -> Object:
-        made = self.new(node, Object())
-        made.elements()
-        for one in node.elts:
-            made.elements().unite(self.value(one, scope))
-        return made
-
-    def _dict(self, node: Node, scope: Scope) -> Object:
-        made = self.new(node, Object())
-        for key, item in zip(node.keys, node.values, strict=True):
-            value = self.value(item, scope)
-            if key is None:
-                made.elements().unite(value.elements())
-                made.key().unite(value.key())
-                continue
-            made.key().unite(self.value(key, scope))
-            self.part(made, key, scope).unite(value)
-        return made
-
     def part(self, value: Object, key: Node, scope: Scope) -> Object:
+        """Return what the part of an object at a key may be."""
         self.value(key, scope)
         if isinstance(key, gast.Constant) and isinstance(key.value, str | int):
             return value.part(key.value)
         return value.elements()
 
-    def _comprehension(self, node: Node, scope: Scope) -> Object:
-        names = [name for each in node.generators for name, _ in bindings([each.target])]
-        inner = Scope(scope.fn, frozenset(names), scope)
-        for k, each in enumerate(node.generators):
-            self._assign(each.target, self.elements(each.iter, inner if k else scope), inner)
-            for test in each.ifs:
-                self._test(test, inner)
-        made = self.new(node, Object())
-        if isinstance(node, gast.DictComp):
-            made.key().unite(self.value(node.key, inner))
-            made.elements().unite(self.value(node.value, inner))
-        else:
-            made.elements().unite(self.value(node.elt, inner))
-        return made
-
     def either(self, nodes: Sequence[Node], scope: Scope) -> Object:
+        """Return what is one of some expressions."""
         first = self.value(nodes[0], scope)
         for node in nodes[1:]:
             first.unite(self.value(node, scope))
         return first.found()
 
     def elements(self, node: Node, scope: Scope) -> Object:
-        """What an iteration over an expression gives: of a dict its keys."""
+        """Return what an iteration over an expression gives, of a dict its keys."""
         value = self.value(node, scope)
         self.iterated.append((id(node), value))
         self.given[id(node)] = value.key() if id(node) in self.earlier.mappings else value.elements()
@@ -321,11 +224,12 @@ class Flow:
     # Calls of functions that are looked at, and of others.
 
     def give(self, body: Body, args: Sequence[Object]) -> None:
+        """Have the parameters of a function hold objects."""
         for name, value in zip(parameters(body.tree.args), args, strict=False):
             body.scope.variables[name].unite(value)
 
     def called(self, bodies: Sequence[Body], node: Node, scope: Scope, skipped: int = 0) -> Object:
-        """What a call of functions gives that are looked at."""
+        """Return what a call of functions gives that are looked at."""
         if not bodies:
             return self.leaving(node, scope)
         made = Object()
@@ -343,7 +247,7 @@ class Flow:
         return made
 
     def leaving(self, node: Node, scope: Scope) -> Object:
-        """What a call gives of which nothing is known: its arguments leave."""
+        """Return what a call gives of which nothing is known: its arguments leave."""
         for arg in (*node.args, *(one.value for one in node.keywords)):
             self.value(arg, scope).leave()
         if isinstance(node.func, gast.Name):

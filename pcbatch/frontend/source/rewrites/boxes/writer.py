@@ -18,7 +18,7 @@ import gast
 from pcbatch.data.objects.boxes.classes import BoxValue, field_of
 from pcbatch.data.objects.boxes.values import boxed
 from pcbatch.data.objects.tuples.classes import name_of_class
-from pcbatch.frontend.source.rewrites.boxes import written_calls
+from pcbatch.frontend.source.rewrites.boxes import written_calls, written_statements
 from pcbatch.frontend.source.rewrites.boxes.box_facts import BoxFacts, CannotBox, NeedsWhole, is_simple
 from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
@@ -30,7 +30,6 @@ from pcbatch.frontend.source.tree import (
     constant,
     is_none,
     load,
-    read_of,
     rebuild,
     subscript,
     supported,
@@ -54,128 +53,20 @@ class Writer(BoxFacts):
         """Return a name that nothing else has."""
         return f"{kind}_{next(self._numbers)}_boxed"
 
-    # Statements.
-
     def function(self, tree: Node) -> Node:
         """Write a function."""
         if isinstance(tree, gast.Lambda):
             return with_fields(tree, body=self.value(tree.body))
-        return with_fields(tree, body=self.statements(tree.body))
-
-    def statements(self, nodes: list[Node]) -> list[Node]:
-        """Write some statements; where a choice or a call gives the object that one changes, that has a name first."""
-        return [one for node in nodes for one in self._with_name(self._statement(node))]
-
-    def _statement(self, node: Node) -> Node:
-        match node:
-            case gast.Assign():
-                unpacked = [isinstance(target, gast.Tuple | gast.List) for target in node.targets]
-                if any(unpacked) and not all(unpacked):
-                    self.refuse_box(node.value)
-                sliced = any(isinstance(t, gast.Subscript) and isinstance(t.slice, gast.Slice) for t in node.targets)
-                value = self.read(node.value) if any(unpacked) or sliced else self.value(node.value)
-                return with_fields(node, targets=[self.target(one, unpacks=True) for one in node.targets], value=value)
-            case gast.AnnAssign() if node.value is not None:
-                return with_fields(node, target=self.target(node.target), value=self.value(node.value))
-            case gast.AugAssign():
-                target = self.target(node.target)
-                if self.is_boxed(node.target):
-                    target = with_fields(self._held(node.target, self._place(node.target)), ctx=gast.Store())
-                return with_fields(node, target=target, value=self.read(node.value))
-            case gast.For():
-                return self._for(node)
-            case gast.While() | gast.If():
-                body, orelse = map(self.statements, (node.body, node.orelse))
-                return with_fields(node, test=self.test(node.test), body=body, orelse=orelse)
-            case gast.Assert():
-                return with_fields(node, test=self.test(node.test))
-            case gast.Return() | gast.Expr() if node.value is not None:
-                return with_fields(node, value=self.value(node.value))
-            case gast.FunctionDef():
-                return self.function(node)
-            case gast.Delete():
-                return with_fields(node, targets=[self.target(one) for one in node.targets])
-            case gast.Try():
-                parts = {name: self.statements(getattr(node, name)) for name in ("body", "orelse", "finalbody")}
-                handlers = [with_fields(one, body=self.statements(one.body)) for one in node.handlers]
-                return with_fields(node, handlers=handlers, **parts)
-        if self.mentions(node):
-            raise CannotBox(node)
-        return node
-
-    def _for(self, node: Node) -> Node:
-        body, orelse = map(self.statements, (node.body, node.orelse))
-        source = self.read(node.iter)
-        if not self.is_boxed(node.target) or not isinstance(node.target, gast.Tuple | gast.List):
-            return with_fields(node, target=self.target(node.target), iter=source, body=body, orelse=orelse)
-        name, at = self.new_name("element"), node.target  # it is a box, which is unpacked
-        held, parts = self._held(at, load(name, at)), self.target(at, unpacks=True)
-        unpacked = gast.copy_location(gast.Assign(targets=[parts], value=held, type_comment=None), at)
-        return with_fields(node, target=target_of(name, at), iter=source, body=[unpacked, *body], orelse=orelse)
-
-    def _with_name(self, node: Node) -> list[Node]:
-        match node:
-            case gast.Expr(value=gast.Call(func=gast.Attribute() as place)):
-                method = True
-            case gast.Assign(value=gast.Call(func=gast.Attribute() as place)):
-                method = True
-            case gast.AugAssign(target=place) | gast.Assign(targets=[place]) | gast.Delete(targets=[place]):
-                method = False
-            case _:
-                return [node]
-        root, path = place, list[Node]()
-        while isinstance(root, gast.Attribute | gast.Subscript):
-            path.append(root)
-            root = root.value
-        named = gast.Call in map(type, path) or any(isinstance(one, gast.Attribute) for one in path[1:])
-        if not isinstance(root, gast.IfExp | gast.Call) or not path or not (named or isinstance(root, gast.IfExp)):
-            return [node]
-        if isinstance(node, gast.Assign) and not method and not is_simple(node.value):
-            raise CannotBox(node)
-        name = self.new_name("held")
-        new = load(name, root)
-        for part in reversed(path):
-            new = with_fields(part, value=new)
-        given = gast.Assign(targets=[target_of(name, root)], value=root, type_comment=None)
-        if method:
-            changed = with_fields(node, value=with_fields(node.value, func=new))
-        else:
-            changed = with_fields(node, **({"target": new} if isinstance(node, gast.AugAssign) else {"targets": [new]}))
-        return [gast.copy_location(given, node), changed]
-
-    def _place(self, target: Node) -> Node:
-        """The expression that reads what a target of `x += ...` assigns."""
-        match target:
-            case gast.Subscript():
-                return self.subscript(read_of(target), target)
-            case gast.Attribute():
-                return with_fields(read_of(target), value=self.value(target.value))
-        return read_of(target)
-
-    def target(self, node: Node, *, unpacks: bool = False) -> Node:
-        """Write what an assignment assigns to; with `unpacks` it is given what is in a box."""
-        match node:
-            case gast.Subscript():
-                return self.subscript(node, node)
-            case gast.Tuple() | gast.List():
-                if not unpacks:
-                    self.refuse_box(node)
-                return with_fields(node, elts=[self.target(one) for one in node.elts])
-            case gast.Starred():
-                self.refuse_box(node.value)
-                return with_fields(node, value=self.target(node.value))
-            case gast.Attribute():
-                self.refuse_box(node.value)
-                return with_fields(node, value=self.value(node.value))
-        return node
+        return with_fields(tree, body=written_statements.statements(self, tree.body))
 
     # Expressions.
 
     def read(self, node: Node) -> Node:
         """Write an expression of which the elements are asked, the length, or whatever is not its identity."""
-        return self._held(node, self.value(node))
+        return self.held(node, self.value(node))
 
-    def _held(self, node: Node, written: Node) -> Node:
+    def held(self, node: Node, written: Node) -> Node:
+        """Write what is in the box that an expression is, which has been written already."""
         value = self.box_of(node)
         if value in self.names:
             raise NeedsWhole(value)
@@ -226,7 +117,9 @@ class Writer(BoxFacts):
                 return rebuild(node, self.value)
             case gast.Tuple() | gast.List() | gast.Dict() | gast.NamedExpr() | gast.Slice():
                 return rebuild(node, self.value)
-            case gast.Starred() | gast.JoinedStr() | gast.UnaryOp():
+            case gast.Yield():
+                return rebuild(node, self.value)
+            case gast.Starred() | gast.YieldFrom() | gast.JoinedStr() | gast.UnaryOp():
                 return self.test(node) if _is_not(node) else rebuild(node, self.read)
             case gast.IfExp():
                 return rebuild(node, lambda one: self.test(one) if one is node.test else self.value(one))
@@ -270,10 +163,10 @@ class Writer(BoxFacts):
     def _comprehension(self, node: Node) -> Node:
         if isinstance(node, gast.SetComp):
             self.refuse_boxes(node.elt)
-        generators = [
-            with_fields(one, target=self.target(one.target), iter=self.read(one.iter), ifs=[*map(self.test, one.ifs)])
-            for one in node.generators
-        ]
+        generators = []
+        for one in node.generators:
+            target, tests = written_statements.written_target(self, one.target), list(map(self.test, one.ifs))
+            generators.append(with_fields(one, target=target, iter=self.read(one.iter), ifs=tests))
         if isinstance(node, gast.DictComp):
             self.refuse_boxes(node.key)
             return with_fields(node, key=self.value(node.key), value=self.value(node.value), generators=generators)

@@ -1,0 +1,128 @@
+"""Statements of functions with boxes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gast
+
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_simple
+from pcbatch.frontend.source.tree import Node, load, read_of, target_of, with_fields
+
+if TYPE_CHECKING:
+    from pcbatch.frontend.source.rewrites.boxes.writer import Writer
+
+
+def statements(w: Writer, nodes: list[Node]) -> list[Node]:
+    """Write some statements; where a choice or a call gives the object that one changes, that has a name first."""
+    return [one for node in nodes for one in _with_name(w, _statement(w, node))]
+
+
+def _statement(w: Writer, node: Node) -> Node:
+    match node:
+        case gast.Assign():
+            unpacked = [isinstance(target, gast.Tuple | gast.List) for target in node.targets]
+            if any(unpacked) and not all(unpacked):
+                w.refuse_box(node.value)
+            sliced = any(isinstance(t, gast.Subscript) and isinstance(t.slice, gast.Slice) for t in node.targets)
+            value = w.read(node.value) if any(unpacked) or sliced else w.value(node.value)
+            return with_fields(
+                node, targets=[written_target(w, one, unpacks=True) for one in node.targets], value=value
+            )
+        case gast.AnnAssign() if node.value is not None:
+            return with_fields(node, target=written_target(w, node.target), value=w.value(node.value))
+        case gast.AugAssign():
+            target = written_target(w, node.target)
+            if w.is_boxed(node.target):
+                target = with_fields(w.held(node.target, _place(w, node.target)), ctx=gast.Store())
+            return with_fields(node, target=target, value=w.read(node.value))
+        case gast.For():
+            return _for(w, node)
+        case gast.While() | gast.If():
+            body, orelse = (statements(w, part) for part in (node.body, node.orelse))
+            return with_fields(node, test=w.test(node.test), body=body, orelse=orelse)
+        case gast.Assert():
+            return with_fields(node, test=w.test(node.test))
+        case gast.Return() | gast.Expr() if node.value is not None:
+            return with_fields(node, value=w.value(node.value))
+        case gast.FunctionDef():
+            return w.function(node)
+        case gast.Delete():
+            return with_fields(node, targets=[written_target(w, one) for one in node.targets])
+        case gast.Try():
+            parts = {name: statements(w, getattr(node, name)) for name in ("body", "orelse", "finalbody")}
+            handlers = [with_fields(one, body=statements(w, one.body)) for one in node.handlers]
+            return with_fields(node, handlers=handlers, **parts)
+    if w.mentions(node):
+        raise CannotBox(node)
+    return node
+
+
+def _for(w: Writer, node: Node) -> Node:
+    body, orelse = (statements(w, part) for part in (node.body, node.orelse))
+    source = w.read(node.iter)
+    if not w.is_boxed(node.target) or not isinstance(node.target, gast.Tuple | gast.List):
+        return with_fields(node, target=written_target(w, node.target), iter=source, body=body, orelse=orelse)
+    name, at = w.new_name("element"), node.target  # it is a box, which is unpacked
+    held, parts = w.held(at, load(name, at)), written_target(w, at, unpacks=True)
+    unpacked = gast.copy_location(gast.Assign(targets=[parts], value=held, type_comment=None), at)
+    return with_fields(node, target=target_of(name, at), iter=source, body=[unpacked, *body], orelse=orelse)
+
+
+def _with_name(w: Writer, node: Node) -> list[Node]:
+    match node:
+        case gast.Expr(value=gast.Call(func=gast.Attribute() as place)):
+            method = True
+        case gast.Assign(value=gast.Call(func=gast.Attribute() as place)):
+            method = True
+        case gast.AugAssign(target=place) | gast.Assign(targets=[place]) | gast.Delete(targets=[place]):
+            method = False
+        case _:
+            return [node]
+    root, path = place, list[Node]()
+    while isinstance(root, gast.Attribute | gast.Subscript):
+        path.append(root)
+        root = root.value
+    named = gast.Call in map(type, path) or any(isinstance(one, gast.Attribute) for one in path[1:])
+    if not isinstance(root, gast.IfExp | gast.Call) or not path or not (named or isinstance(root, gast.IfExp)):
+        return [node]
+    if isinstance(node, gast.Assign) and not method and not is_simple(node.value):
+        raise CannotBox(node)
+    name = w.new_name("held")
+    new = load(name, root)
+    for part in reversed(path):
+        new = with_fields(part, value=new)
+    given = gast.Assign(targets=[target_of(name, root)], value=root, type_comment=None)
+    if method:
+        changed = with_fields(node, value=with_fields(node.value, func=new))
+    else:
+        changed = with_fields(node, **({"target": new} if isinstance(node, gast.AugAssign) else {"targets": [new]}))
+    return [gast.copy_location(given, node), changed]
+
+
+def _place(w: Writer, target: Node) -> Node:
+    """The expression that reads what a target of `x += ...` assigns."""
+    match target:
+        case gast.Subscript():
+            return w.subscript(read_of(target), target)
+        case gast.Attribute():
+            return with_fields(read_of(target), value=w.value(target.value))
+    return read_of(target)
+
+
+def written_target(w: Writer, node: Node, *, unpacks: bool = False) -> Node:
+    """Write what an assignment assigns to; with `unpacks` it is given what is in a box."""
+    match node:
+        case gast.Subscript():
+            return w.subscript(node, node)
+        case gast.Tuple() | gast.List():
+            if not unpacks:
+                w.refuse_box(node)
+            return with_fields(node, elts=[written_target(w, one) for one in node.elts])
+        case gast.Starred():
+            w.refuse_box(node.value)
+            return with_fields(node, value=written_target(w, node.value))
+        case gast.Attribute():
+            w.refuse_box(node.value)
+            return with_fields(node, value=w.value(node.value))
+    return node
