@@ -831,13 +831,6 @@ RIGHT = [
     try_raises,
     slice_own,
     arr_slice,
-]
-
-
-ONE_OBJECT = [helper_eq, helper_eq_negative, helper_named_eq, helper_cube_eq, helper_array]
-
-
-REFUSED = [
     row_replaced,
     row_replaced_maybe,
     container_rebound,
@@ -847,7 +840,6 @@ REFUSED = [
     rebind_maybe_new,
     cube_plane_row_replaced,
     swap_rows_then,
-    target_is_container2,
     with_call,
     shared_rows,
     shared_rows_mult,
@@ -863,8 +855,6 @@ REFUSED = [
     helper_repeated,
     helper_repeated_mult,
     helper_repeated_store,
-    helper_cube_levels,
-    helper_whole_and_row,
     helper_stores_one_in_other,
     helper_captures,
     helper_arg_changes,
@@ -876,6 +866,16 @@ REFUSED = [
     moves_inside,
     moves_from_other,
     moves_from_other2,
+]
+
+
+ONE_OBJECT = [helper_eq, helper_eq_negative, helper_named_eq, helper_cube_eq, helper_array]
+
+
+REFUSED = [
+    target_is_container2,
+    helper_cube_levels,
+    helper_whole_and_row,
     slice_in,
     slice_alias,
 ]

@@ -110,12 +110,26 @@ def inside_a_list(n):
     return 1 if cells[0].next.next.next is None else 2
 
 
+def dict_in_a_dict(n):
+    ring = {"head": {"value": n, "next": None}}
+    ring["head"]["next"] = ring["head"]
+    return 1 if ring["head"]["next"]["next"] is None else 2
+
+
+def list_of_what_holds_it(n):
+    table = {"all": [], "value": n}
+    table["all"].append({"value": 2, "all": table["all"]})
+    return len(table["all"][0]["all"])
+
+
 PROGRAMS = (
     inside_an_object,
     in_a_new_object_inside_another,
     by_a_name_of_the_inside,
     inside_a_dict,
     inside_a_list,
+    dict_in_a_dict,
+    list_of_what_holds_it,
     own_successor,
     by_another_name,
     ring_of_two,
@@ -156,12 +170,6 @@ def dict_in_itself(n):
     return len(table[0])
 
 
-def dict_in_a_dict(n):
-    ring = {"head": {"value": n, "next": None}}
-    ring["head"]["next"] = ring["head"]
-    return 1 if ring["head"]["next"]["next"] is None else 2
-
-
 def dict_by_a_name_in_a_dict(n):
     ring = {"head": {"value": n, "next": None}}
     other = {"value": n, "next": ring["head"]}
@@ -169,20 +177,12 @@ def dict_by_a_name_in_a_dict(n):
     return 1 if ring["head"]["next"]["next"]["next"] is None else 2
 
 
-def list_of_what_holds_it(n):
-    table = {"all": [], "value": n}
-    table["all"].append({"value": 2, "all": table["all"]})
-    return len(table["all"][0]["all"])
-
-
 REFUSED = (
     list_in_itself,
     list_in_its_element,
     list_in_a_new_list,
     dict_in_itself,
-    dict_in_a_dict,
     dict_by_a_name_in_a_dict,
-    list_of_what_holds_it,
 )
 
 

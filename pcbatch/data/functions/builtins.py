@@ -283,8 +283,8 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if isinstance(reverse, jax.core.Tracer) or any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
-    unlike = len(set(map(jax.tree.structure, items))) > 1  # none can stand in place of another
-    unlike = unlike or any(isinstance(one, LaneList) for one in keys)
+    lists = [item for item in items if type(item) is list]
+    unlike = len({len(item) for item in lists}) > 1 or any(isinstance(one, LaneList) for one in keys)
     if of_lane(keys) and (unlike or has_known_text([items, keys]) or _may_be_none(keys)):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.columns import Unset
+from pcbatch.data.mappings.ordered_keys import ordered, plain
 from pcbatch.data.mappings.stored_table import StoredTable
 from pcbatch.data.objects.boxes.classes import BoxValue, fields_of
 from pcbatch.data.objects.made import heap_lists, recorded
@@ -19,7 +21,7 @@ from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.stored import is_part
+from pcbatch.data.stored import is_part, parts
 from pcbatch.data.values import Value
 
 
@@ -45,7 +47,7 @@ def unboxed(value: Value) -> Value:
     """Return a value with what is in each box in its place, as it is by now."""
     if isinstance(value, Ref):
         (made,), _ = _unboxed((value,), (Origin.ARRAY,), ())
-        return made
+        return plain(made)
     if isinstance(value, Rows | StoredTable):
         return _container(value, ())
     if isinstance(value, Optional):
@@ -103,13 +105,19 @@ def _part(leaf: Value, origin: Origin, around: tuple[type, ...]) -> tuple[Value,
     if isinstance(rows.columns, Unset):  # there is no box of the class
         return LaneList.from_list([]), (origin,)
     places = jnp.maximum(jnp.asarray(leaf.pcbatch_id), 0) // count
-    fields: Value = rows.columns
-    if keys := leaf.pcbatch_type.types[0].pcbatch_keys:
-        fields = {key: fields[k] for k, key in enumerate(keys)}
-    else:
-        (fields,) = fields
+    fields, origins = _fields(leaf.pcbatch_type.types[0], rows)
     column = jax.tree.map(lambda part: part[places], fields)
-    value, inside = _unboxed(column, rows.origins, (*around, leaf.pcbatch_type.types[0]))
+    value, inside = _unboxed(column, origins, (*around, leaf.pcbatch_type.types[0]))
     if leaf.pcbatch_type.optional:
         return Optional(value, jnp.asarray(leaf.pcbatch_id) >= 0), (origin,)
     return value, inside
+
+
+def _fields(cls: type[BoxValue], rows: Rows) -> tuple[Value, tuple[Origin, ...]]:
+    """The column of what boxes of a class hold, and its origins."""
+    if not cls.pcbatch_keys:
+        return rows.columns[0], rows.origins
+    ends = list(itertools.accumulate(len(parts(column)) for column in rows.columns))
+    mine = dict(zip(cls.pcbatch_keys, itertools.pairwise((0, *ends)), strict=True))
+    found = ordered(dict(zip(cls.pcbatch_keys, rows.columns, strict=True)))
+    return found, tuple(one for key in sorted(mine) for one in rows.origins[slice(*mine[key])])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import FunctionType
+from typing import Any
 
 import gast
 
@@ -117,14 +118,14 @@ def _can_be(value: Object) -> bool:
 
 def _names(value: Object) -> tuple[str, ...]:
     """The keys of a dict by name, whose values are asked for by these alone; none for anything else."""
-    keys = value.keys_known()
-    texts = sorted(key for key in keys if isinstance(key, str))
-    same = all(
-        isinstance(site, gast.Dict)
-        and {key.value if isinstance(key, gast.Constant) else None for key in site.keys} == keys
-        for site in value.sites
-    )
-    return tuple(texts) if same and len(texts) == len(keys) else ()
+    keys, first = value.keys_known(), value.sites[0]
+    texts: list[Any] = _keys_of(first) if isinstance(first, gast.Dict) else []
+    same = all(isinstance(site, gast.Dict) and _keys_of(site) == texts for site in value.sites)
+    return tuple(texts) if same and set(texts) == keys and all(isinstance(key, str) for key in texts) else ()
+
+
+def _keys_of(site: Node) -> list[object]:
+    return [key.value if isinstance(key, gast.Constant) else None for key in site.keys]
 
 
 def _place(value: Object, sources: dict[int, Source]) -> tuple[str, str]:

@@ -121,8 +121,8 @@ def _comprehension(flow: Flow, node: Node, scope: Scope) -> Object:
     inner = Scope(scope.fn, frozenset(names), scope)
     for k, each in enumerate(node.generators):
         flow.assign(each.target, flow.elements(each.iter, inner if k else scope), inner)
-        for test in each.ifs:
-            test(flow, test, inner)
+        for one in each.ifs:
+            test(flow, one, inner)
     made = flow.new(node, Object())
     if isinstance(node, gast.DictComp):
         made.key().unite(flow.value(node.key, inner))
