@@ -743,9 +743,6 @@ RIGHT = [
     list_that_grows_below_its_loop,
     element_added_in_place,
     setdefault_same,
-    cycle_whose_rows_may_be_one,
-    default_that_may_be_none,
-    reversed_while_a_row_is_kept,
     row_alias_after,
     row_alias_swap,
     row_alias_pop,
@@ -806,6 +803,8 @@ def default_that_may_be_none(n):
         found.append(9)
     return len(d[0]), len(d[1]), 0 if kept is None else len(kept)
 
+
+RIGHT += [cycle_whose_rows_may_be_one, default_that_may_be_none, reversed_while_a_row_is_kept]
 
 REFUSED = [
     path_without_copy,
