@@ -215,7 +215,7 @@ def _otherwise(helpers: Helpers, error: CompileError) -> Decisions:
     if needs_function_values(helpers):
         return Decisions(functions={FunctionValue: None})
     # Who changes what is kept finds it changed in Python, and not in a lane that makes each call anew.
-    changed = any(diagnostic.code == CODE for diagnostic in error.diagnostics)
+    changed = helpers.decisions.boxed or any(diagnostic.code == CODE for diagnostic in error.diagnostics)
     if not helpers.memos or changed:
         raise error from None
     return Decisions(forgetful=frozenset(helpers.memos))

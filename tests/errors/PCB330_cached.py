@@ -5,12 +5,13 @@ import jax.numpy as jnp
 import pcbatch
 
 
+@cache
+def row(k):
+    return [1] if k == 0 else [*row(k - 1), k]
+
+
 @pcbatch.batch
 def f(n):
-    @cache
-    def row(k):
-        return [1] if k == 0 else [*row(k - 1), k]
-
     longer = row(n)
     longer.append(9)
     return len(row(n))

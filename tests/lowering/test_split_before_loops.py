@@ -79,6 +79,5 @@ def lists(n):
     return total
 
 
-def test_lists_with_two_names_are_not_changed_under_one() -> None:
-    with pytest.raises(pcbatch.CompileError, match="PCB330"):
-        lists(np.arange(4))
+def test_lists_with_two_names_are_changed_under_both() -> None:
+    assert lists(np.arange(4)).tolist() == [lists.plain(n) for n in range(4)]

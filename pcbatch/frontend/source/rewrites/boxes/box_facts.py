@@ -12,6 +12,10 @@ from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import Node
 
 
+QUIET = frozenset(("abs", "bool", "float", "int", "len", "list", "max", "min", "range", "set", "str", "sum", "tuple"))
+"""Functions of Python's that change nothing, unless they are given functions that do."""
+
+
 class CannotBox(Exception):
     """A construct in which boxes cannot stand in place of what they hold."""
 
@@ -92,10 +96,29 @@ class BoxFacts:
         if self.holds(self.object_of(node), itself=False):
             raise CannotBox(node)
 
+    def refuse_boxes_on_way(self, node: Node) -> None:
+        """Raise CannotBox where an expression is a part of a box, or is one: another may be there by then."""
+        while node is not None:
+            self.refuse_box(node)
+            node = getattr(node, "value", None) if isinstance(node, gast.Attribute | gast.Subscript) else None
+
     def is_looked_at(self, function: Node) -> bool:
         """Return whether an expression gives functions of the program."""
         value = self.object_of(function)
         return value is not None and bool(value.functions)
+
+
+def is_quiet(node: Node) -> bool:
+    """Return whether the evaluation of an expression changes nothing for certain."""
+    loud = gast.Call | gast.NamedExpr | gast.Yield | gast.YieldFrom
+    return not any(isinstance(part, loud) and not _is_plain_call(part) for part in gast.walk(node))
+
+
+def _is_plain_call(node: Node) -> bool:
+    match node:
+        case gast.Call(func=gast.Name(id=name)):
+            return name in QUIET
+    return False
 
 
 def is_simple(node: Node) -> bool:

@@ -76,6 +76,8 @@ def boxes_wanted(helpers: Helpers, *errors: CompileError | None) -> Decisions:
     places = {one.primary.loc for one in found if one.primary is not None}
     around = 1 + max((before.get(loc, -1) for loc in places), default=-1) if places <= set(before) else 0
     seeds = helpers.decisions.boxed | {(loc, around) for loc in places}
+    if helpers.decisions.forgetful:  # a call that is made anew gives a new object
+        return NONE
     if not helpers.entry or seeds == helpers.decisions.boxed or around > MOST_AROUND:
         return NONE
     if (functions := _solved(helpers, seeds)) is None:

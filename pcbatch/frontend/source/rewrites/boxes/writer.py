@@ -88,6 +88,10 @@ class Writer(BoxFacts):
             return there
         return gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, self.read(node)]), node)
 
+    def method_of(self, node: Node, func: Node) -> Node:
+        """Write a call of a method of a container of Python's, as the method `func`."""
+        return written_calls.method(self, node, func)
+
     def value(self, node: Node) -> Node:
         """Write an expression as what it is: the box, if it is one."""
         written, value = self._value(node), self.box_of(node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import gast
 
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
-from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_simple
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_quiet, is_simple
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.rewrites.boxes.program import MISSING, is_super, meaning
 from pcbatch.frontend.source.tree import (
@@ -167,7 +167,14 @@ def _method(w: Writer, node: Node) -> Node:
     if w.flow.earlier.methods.get(id(node)) or is_super(receiver):
         w.refuse_box(receiver)
         return _rest(w, node, w.value)
-    func = with_fields(node.func, value=w.read(receiver))
+    if not all(is_quiet(each) for each in (*node.args, *(one.value for one in node.keywords))):
+        w.refuse_boxes_on_way(receiver)
+    return method(w, node, with_fields(node.func, value=w.read(receiver)))
+
+
+def method(w: Writer, node: Node, func: Node) -> Node:
+    """Write a call of a method of a container of Python's, as the method `func`."""
+    name, receiver = node.func.attr, node.func.value
     if name in known.LOOKING:
         w.refuse_boxes_in(receiver)
     if name == "sort":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import gast
 
-from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_simple
-from pcbatch.frontend.source.tree import Node, load, read_of, target_of, with_fields
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_quiet, is_simple
+from pcbatch.frontend.source.tree import Node, constant, load, read_of, target_of, with_fields
 
 if TYPE_CHECKING:
     from pcbatch.frontend.source.rewrites.boxes.writer import Writer
@@ -15,7 +15,41 @@ if TYPE_CHECKING:
 
 def statements(w: Writer, nodes: list[Node]) -> list[Node]:
     """Write some statements; where a choice or a call gives the object that one changes, that has a name first."""
-    return [one for node in nodes for one in _with_name(w, _statement(w, node))]
+    return [one for node in nodes for one in (_in_order(w, node) or _with_name(w, _statement(w, node)))]
+
+
+def _in_order(w: Writer, node: Node) -> list[Node]:
+    """A change of a box whose operands may store another one in its place: the box is taken before, as Python does.
+
+    None of the statements for others.
+    """
+    match node:
+        case gast.Expr(value=gast.Call(func=gast.Attribute(value=receiver)) as called):
+            operands = [*called.args, *(one.value for one in called.keywords)]
+        case gast.Assign(value=gast.Call(func=gast.Attribute(value=receiver)) as called):
+            operands = [*called.args, *(one.value for one in called.keywords)]
+        case gast.AugAssign(target=receiver, value=operand):
+            operands = [operand]
+        case _:
+            return []
+    if all(map(is_quiet, operands)):
+        return []
+    if not w.is_boxed(receiver):
+        w.refuse_boxes_on_way(receiver)
+        return []
+    name = w.new_name("held")
+    taken = w.value(receiver) if isinstance(receiver.ctx, gast.Load) else _place(w, receiver)
+    given = gast.Assign(targets=[target_of(name, receiver)], value=taken, type_comment=None)
+    inside = w.held(receiver, load(name, receiver))
+    if isinstance(node, gast.AugAssign):
+        back = gast.Assign(targets=[written_target(w, receiver)], value=load(name, receiver), type_comment=None)
+        target = with_fields(inside, ctx=gast.Store())
+        changed = [with_fields(node, target=target, value=w.read(node.value)), gast.copy_location(back, node)]
+    else:
+        written = _statement(w, with_fields(node, value=constant(None, node)))
+        method = w.method_of(called, with_fields(called.func, value=inside))
+        changed = [with_fields(written, value=method)]
+    return [gast.copy_location(given, node), *changed]
 
 
 def _statement(w: Writer, node: Node) -> Node:
