@@ -11,6 +11,7 @@ import pytest
 
 import pcbatch
 from pcbatch.errors import BatchRuntimeError, CompileError
+from tests.strangers.rows import alike, as_plain, lane_of
 
 
 class Tree:
@@ -302,7 +303,6 @@ def added_by_another_record(x):
         same_literal,
         attribute,
         way_there,
-        augmented,
         moved,
         moved_by_call,
         nested,
@@ -312,9 +312,16 @@ def added_by_another_record(x):
     ],
     ids=lambda fn: fn.__name__,
 )
-def test_refused(fn):
+def test_a_box_is_taken_before_the_operands(fn):
+    examples = (0, 1) if fn is both else (2, 3)
+    result = pcbatch.batch(fn)(jnp.array(examples))
+    for k, x in enumerate(examples):
+        assert alike(as_plain(lane_of(result, k)), as_plain(fn(x)), 0)
+
+
+def test_an_object_that_is_replaced_by_then_is_refused():
     with pytest.raises(CompileError, match="PCB330"):
-        pcbatch.batch(fn)(jnp.arange(2, 4))
+        pcbatch.batch(augmented)(jnp.arange(2, 4))
 
 
 def same_key(x, key):

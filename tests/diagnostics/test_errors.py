@@ -71,17 +71,10 @@ def bare_return(n):
     return n
 
 
-def changes_a_list_of_two_names(n):
-    items = [n, n]
-    same = items if n > 1 else [n]
-    items.append(n)  # here
-    return same[0]
-
-
-def extends_a_list_of_two_names(n):
-    items = [n, n]
-    same = items if n > 1 else [n]
-    items += [n]  # here
+def changes_an_array_of_two_names(n):
+    items = np.zeros(2)
+    same = items if n > 1 else np.ones(2)
+    items[0] = n  # here
     return same[0]
 
 
@@ -266,8 +259,7 @@ ROWS: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (returns_of_different_structure, (N,), "PCB302"),
     (unbound, (N,), "PCB201"),
     (no_base_case, (N,), "PCB309"),
-    (changes_a_list_of_two_names, (N,), "PCB330"),
-    (extends_a_list_of_two_names, (N,), "PCB330"),
+    (changes_an_array_of_two_names, (N,), "PCB330"),
     (assigns_an_element_of_a_view, (X,), "PCB330"),
     (assigns_an_attribute, (N,), "PCB303"),
     (vector_condition, (X,), "PCB3"),

@@ -38,14 +38,6 @@ ROWS = [
         (("sorted([Job(x) for x in xs], ", "sorted([Job(x) for x in xs], key=lambda x: x.cost, "),),
     ),
     Row(
-        "generator in a variable",
-        "PCB306",
-        "make a list of it: `[x * x for x in xs]`",
-        "@pcbatch.batch\ndef f(xs):\n    squares = (x * x for x in xs)\n    return sum(squares)\n",
-        LISTS,
-        (("(x * x for x in xs)", "[x * x for x in xs]"),),
-    ),
-    Row(
         "map in a variable",
         "PCB306",
         "make a list of it: `list(map(abs, xs))`",
@@ -132,23 +124,6 @@ ROWS = [
         ),
     ),
     Row(
-        "rows of one object",
-        "PCB330",
-        "make an object for each place: `[[0] * m for _ in range(n)]` in place of `[[0] * m] * n`",
-        "@pcbatch.batch\ndef f(n):\n    grid = [[0] * 3] * 2\n    grid[0][0] = n\n    return grid[0][0]\n",
-        "[(3,), (5,)]",
-        (("[[0] * 3] * 2", "[[0] * 3 for _ in range(2)]"),),
-    ),
-    Row(
-        "two names of a list",
-        "PCB330",
-        "where `a` is not to change, make a copy: `b = a.copy()`",
-        "@pcbatch.batch\ndef f(n):\n    a = [n, 1]\n    b = a\n    if n > 4:\n        b = [2]\n    b.append(3)\n"
-        "    return len(b) + a[0]\n",
-        "[(3,), (5,)]",
-        (("b = a\n", "b = a.copy()\n"),),
-    ),
-    Row(
         "keys that see a change",
         "PCB330",
         "where `k` is not to show the change, make a list: `k = list(d.keys())`",
@@ -156,28 +131,6 @@ ROWS = [
         "    d[9] = 1\n    return len(k) + len(d)\n",
         "[(3,), (5,)]",
         (("    d[9] = 1\n    return len(k)", "    d[9] = 1\n    return len(d.keys())"),),
-    ),
-    Row(
-        "values of a dict in a loop",
-        "PCB330",
-        "in one over a dict, by its keys: `for k in list(d): v = d[k]`",
-        "@pcbatch.batch\ndef f(n):\n    d = {}\n    for i in range(n):\n        d[i] = [i]\n    for k, v in d.items():\n"
-        "        v.append(k)\n    return sum(len(v) for v in d.values())\n",
-        "[(3,), (5,)]",
-        (("    for k, v in d.items():\n", "    for k in list(d):\n        v = d[k]\n"),),
-    ),
-    Row(
-        "a result that `finally` changes",
-        "PCB330",
-        "assign what is returned to variables, and return them after the `try` statement",
-        "@pcbatch.batch\ndef f(n):\n    acc = [0]\n    try:\n        if n > 3:\n            return acc, -1\n"
-        "        acc.append(n)\n    finally:\n        acc.append(0)\n    return acc, 1\n",
-        "[(3,), (5,)]",
-        (
-            ("    acc = [0]\n", "    acc, code = [0], 1\n"),
-            ("return acc, -1\n        acc", "code = -1\n        else:\n            acc"),
-            ("return acc, 1", "return acc, code"),
-        ),
     ),
     Row(
         "elements by index alone",

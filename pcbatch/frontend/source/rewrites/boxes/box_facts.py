@@ -11,7 +11,6 @@ from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import Node
 
-
 QUIET = frozenset(("abs", "bool", "float", "int", "len", "list", "max", "min", "range", "set", "str", "sum", "tuple"))
 """Functions of Python's that change nothing, unless they are given functions that do."""
 

@@ -163,7 +163,7 @@ def _is_of_program(w: Writer, function: Node) -> bool:
 
 
 def _method(w: Writer, node: Node) -> Node:
-    name, receiver = node.func.attr, node.func.value
+    receiver = node.func.value
     if w.flow.earlier.methods.get(id(node)) or is_super(receiver):
         w.refuse_box(receiver)
         return _rest(w, node, w.value)
