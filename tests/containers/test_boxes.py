@@ -379,7 +379,29 @@ def index_of_records(n):
     return [len(d["tags"]) for d in data]
 
 
+def truth_of_a_name(n):
+    rows = [[0], [1], [2]]
+    r = None
+    for x in rows:
+        if len(x) == 1 and x[0] == n:
+            r = x
+    if r:
+        r.append(5)
+    return rows
+
+
+def keys_of_a_dict(n):
+    table = {k: [k] for k in range(3)}
+    row = table[n % 3]
+    row.append(n)
+    total = 0
+    for k in table:
+        total += k * len(table[k])
+    return total
+
+
 PROGRAMS = (
+    truth_of_a_name, keys_of_a_dict,
     augmented_element, looked_up_or_stored, three_levels, values_of_sorted_items, receiver_of_a_choice,
     smallest_by_a_builtin, sets_in_dicts_by_name, lists_in_values_of_a_dict, augmented_set,
     defaults_of_a_lambda, dicts_by_name_stored_on_demand, exchanged_rows, longest_of_defaults, shortest_queue,

@@ -830,6 +830,6 @@ def test_a_change_is_seen_by_both_names(fn: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("fn", REFUSED, ids=[fn.__name__ for fn in REFUSED])
-def test_what_is_not_certain_in_a_call_is_refused(fn: Callable[..., Any]) -> None:
+def test_what_is_not_certain_is_refused(fn: Callable[..., Any]) -> None:
     with pytest.raises(pcbatch.CompileError, match="PCB330"):
         pcbatch.batch(fn).trace(jnp.array([2, 3]))
