@@ -183,7 +183,7 @@ def _settled(
                 if restart.error is not None and not helpers.memos:
                     first = first or explained(restart.error, helpers)
                 if restart.error is not None and decisions | wants == decisions:
-                    if (boxes := boxes_wanted(helpers, restart.error, restart.shared)) != NONE:
+                    if (boxes := _boxes(helpers, first, restart)) != NONE:
                         decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
                         continue
                     wants = _otherwise(helpers, _clearer(plain, first or restart.error))
@@ -193,7 +193,7 @@ def _settled(
                 full.decided = decisions
                 raise
             except CompileError as error:
-                if (boxes := boxes_wanted(helpers, error)) != NONE:
+                if (boxes := _boxes(helpers, first, error)) != NONE:
                     first = first or explained(error, helpers)
                     decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
                     continue
@@ -201,6 +201,15 @@ def _settled(
                 wants = _otherwise(helpers, _clearer(plain, error))
                 plain, first = (error, None) if wants.functions else (plain, first)
                 decisions |= wants
+
+
+def _boxes(helpers: Helpers, first: CompileError | None, error: CompileError | Restart) -> Decisions:
+    """Decide which objects are boxed; while none is, also by the `first` error, where links have led to another one."""
+    if isinstance(error, Restart):
+        found = boxes_wanted(helpers, error.error, error.shared)
+        return found if found != NONE or helpers.decisions.boxed else boxes_wanted(helpers, first)
+    found = NONE if helpers.decisions.boxed else boxes_wanted(helpers, first)
+    return found if found != NONE else boxes_wanted(helpers, error)
 
 
 def _clearer(plain: CompileError | None, error: CompileError) -> CompileError:

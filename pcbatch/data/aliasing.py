@@ -229,7 +229,7 @@ def aliases(results: list[Value], inputs: list[Value], fn: Callable[..., Value])
         for j, other in enumerate(made[:-1]):
             for own_result, own_source in product((True, False), repeat=2):
                 shared = (parts.at(own_result) & other.at(own_source)) - known  # those of inputs are ties to these
-                if any(kind == "object" for kind, _ in shared):
+                if any(kind == "object" or own_result is not own_source for kind, _ in shared):
                     yield Alias(k, of_result(j), own_result, own_source)
         for j, other in enumerate(given):
             for own_result, mine in ((True, parts.own), (False, parts.inner)):

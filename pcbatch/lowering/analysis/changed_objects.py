@@ -11,7 +11,7 @@ from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Prim
 from pcbatch.ir.types import ArrayType
 from pcbatch.lowering.analysis.common_objects import INNER, OWN, Part
-from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels
+from pcbatch.lowering.analysis.object_levels import Levels, has_arrays, is_array, is_builtin, levels, stores_defaults
 from pcbatch.lowering.typing.abstract_values import Abstract
 from pcbatch.lowering.typing.inferred import Inferred
 from pcbatch.lowering.typing.trace import Traced
@@ -78,7 +78,7 @@ class Objects:
         """Return the parts of a variable that a change may change: its own object, or one inside, or both."""
         root = op.expr.ins[change.position]
         if self._is_inside(function, op, change):
-            return [(root, INNER)]
+            return [(root, OWN), (root, INNER)] if stores_defaults(self.type(function, root)) else [(root, INNER)]
         traced = self.inferred.traced[function, label, k]
         mixed = change.method and not is_builtin(self.type(function, root)) and self.levels(function, root).inner
         both = mixed and self._changes_inside(function, op, change, traced)

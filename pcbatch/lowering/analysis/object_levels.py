@@ -12,6 +12,7 @@ from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS
+from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneFrozenSet
 from pcbatch.data.object_parts import IMMUTABLE, parts_of
 from pcbatch.data.objects.questions import RECORDS
@@ -132,6 +133,15 @@ def is_builtin(value: Abstract | None) -> bool:
         return False
     node = value.tree.node_data()
     return node is None or issubclass(node[0], list | dict | Container)
+
+
+def stores_defaults(value: Abstract | None) -> bool:
+    """Return whether a value is a `defaultdict`, which a read of what it lacks changes."""
+    node = None if value is None else value.tree.node_data()
+    if value is None or node is None or not issubclass(node[0], LaneDict):
+        return False
+    missing = jax.tree.unflatten(value.tree, range(value.tree.num_leaves)).missing
+    return missing is not None and missing.stored
 
 
 def has_arrays(value: Abstract) -> bool:

@@ -11,6 +11,7 @@ from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import Node
 
+MOST_PARTS = 1000  # that are looked at
 QUIET = frozenset(("abs", "bool", "float", "int", "len", "list", "max", "min", "range", "set", "str", "sum", "tuple"))
 """Functions of Python's that change nothing, unless they are given functions that do."""
 
@@ -76,6 +77,17 @@ class BoxFacts:
                 pending += one.inside()
         return False
 
+    def refuse_what_has_no_value(self, value: Object | None) -> None:
+        """Raise CannotBox where an object holds itself, or objects of the user's classes: with all that is in its boxes
+        in place of these it is no value."""
+        pending, seen = [] if value is None else [(value.found(), frozenset[Object]())], 0
+        while pending:
+            one, around = pending.pop()
+            seen += 1
+            if one in around or one.classes or seen > MOST_PARTS:
+                raise CannotBox
+            pending += [(part.found(), around | {one}) for part in one.inside()]
+
     def mentions(self, tree: Node) -> bool:
         """Return whether a tree has an expression that is a box, or has one inside."""
         return any(self.holds(self.object_of(node)) for node in gast.walk(tree))
@@ -133,4 +145,18 @@ def is_simple(node: Node) -> bool:
             return all(map(is_simple, items))
         case gast.BinOp(left=left, right=right):
             return is_simple(left) and is_simple(right)
+    return False
+
+
+def is_display(node: Node) -> bool:
+    """Return whether an expression makes containers of variables and literals, so that it may be evaluated or not."""
+    match node:
+        case gast.Name() | gast.Constant():
+            return True
+        case gast.List(elts=items) | gast.Tuple(elts=items) | gast.Set(elts=items):
+            return all(map(is_display, items))
+        case gast.Dict(keys=keys, values=values):
+            return all(map(is_display, (*keys, *values)))
+        case gast.Call(func=gast.Name(id="list" | "dict" | "set" | "deque"), args=[], keywords=[]):
+            return True
     return False

@@ -144,12 +144,19 @@ def _changed(flow: Flow, tree: Node, sources: dict[int, Source], seeds: Seeds) -
     for node in gast.walk(tree):
         if not hasattr(node, "lineno") or (loc := source.loc(node)) not in depths:
             continue
-        for receiver in _receivers(node):
+        for receiver in _given_twice(flow, node) or _receivers(node):
             part = receiver
             for _ in range(1 + depths[loc]):
                 if id(part) in flow.of:
                     yield flow.of[id(part)].found()
                 part = getattr(part, "value", None)
+
+
+def _given_twice(flow: Flow, node: Node) -> list[Node]:
+    """The arguments of a call that may be one object, which it changes."""
+    args = [arg for arg in node.args if id(arg) in flow.of] if isinstance(node, gast.Call) else []
+    found = [flow.of[id(arg)].found() for arg in args]
+    return [arg for arg, one in zip(args, found, strict=True) if one.sites and found.count(one) > 1]
 
 
 def _receivers(node: Node) -> list[Node]:

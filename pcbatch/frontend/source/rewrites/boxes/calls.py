@@ -115,13 +115,25 @@ def _method(flow: Flow, node: Node, scope: Scope) -> Object:
     """A call of a method, of a container of Python's as far as its name tells."""
     if is_super(node.func.value):
         return user_objects.of_super(flow, node, scope)
-    receiver, name = flow.value(node.func.value, scope), node.func.attr
+    name = node.func.attr
+    if name == "fromkeys" and meaning(node.func.value, scope) is dict and not node.keywords:
+        made = flow.new(node, Object())
+        made.key().unite(flow.elements(node.args[0], scope))
+        for arg in node.args[1:]:
+            made.elements().unite(flow.value(arg, scope))
+        return made.found()
+    receiver = flow.value(node.func.value, scope)
     flow.receivers[id(node)] = receiver
     if classes := flow.earlier.methods.get(id(node)):
         return user_objects.of_user(flow, receiver, classes, node, scope)
     named = {one.arg: flow.value(one.value, scope) for one in node.keywords}
     args = [flow.value(arg, scope) for arg in node.args]
-    if any(isinstance(arg, gast.Starred) for arg in node.args) or not named.keys() <= {"key", "reverse", "default"}:
+    if any(isinstance(arg, gast.Starred) for arg in node.args) or not named.keys() <= {
+        "key",
+        "reverse",
+        "default",
+        "last",
+    }:
         receiver.leave()
         return flow.leaving(node, scope)
     if name in known.STORING and len(args) > known.STORING[name]:

@@ -70,7 +70,12 @@ def value_of(flow: Flow, node: Node, scope: Scope) -> Object:
         case gast.UnaryOp(op=gast.Not()):
             test(flow, node.operand, scope)
             return Object()
-        case gast.Compare() | gast.UnaryOp() | gast.JoinedStr() | gast.FormattedValue() | gast.Slice():
+        case gast.Compare():
+            flow.value(node.left, scope)
+            for op, right in zip(node.ops, node.comparators, strict=True):
+                (flow.elements if isinstance(op, gast.In | gast.NotIn) else flow.value)(right, scope)
+            return Object()
+        case gast.UnaryOp() | gast.JoinedStr() | gast.FormattedValue() | gast.Slice():
             for part in gast.iter_child_nodes(node):
                 if isinstance(part, gast.expr):
                     flow.value(part, scope)

@@ -40,7 +40,7 @@ def _makes_dict(site: Node) -> bool:
         case gast.Dict() | gast.DictComp():
             return True
         case gast.Call(func=gast.Name(id=name)) | gast.Call(func=gast.Attribute(attr=name)):
-            return name in ("dict", "defaultdict", "Counter", "OrderedDict")
+            return name in ("dict", "defaultdict", "Counter", "OrderedDict", "fromkeys")
         case gast.Name(id="dict"):  # what a `defaultdict` makes
             return True
     return False

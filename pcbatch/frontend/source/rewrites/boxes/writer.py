@@ -81,12 +81,14 @@ class Writer(BoxFacts):
         value = self.box_of(node)
         if value is None or not value.absent:
             return self.read(node)
-        if not isinstance(node, gast.Name):
+        if not isinstance(node, gast.Name | gast.NamedExpr):
             raise CannotBox(node)
-        there = compare(node, gast.IsNot(), constant(None, node), node)
+        there = compare(self.value(node), gast.IsNot(), constant(None, node), node)
         if value in self.names:  # a dict with keys is true
             return there
-        return gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, self.read(node)]), node)
+        name = node if isinstance(node, gast.Name) else load(node.target.id, node)
+        held = self.held(node, name)
+        return gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, held]), node)
 
     def method_of(self, node: Node, func: Node) -> Node:
         """Write a call of a method of a container of Python's, as the method `func`."""
@@ -119,9 +121,7 @@ class Writer(BoxFacts):
                 for one in node.elts:
                     self.refuse_boxes(one)
                 return rebuild(node, self.value)
-            case gast.Tuple() | gast.List() | gast.Dict() | gast.NamedExpr() | gast.Slice():
-                return rebuild(node, self.value)
-            case gast.Yield():
+            case gast.Tuple() | gast.List() | gast.Dict() | gast.NamedExpr() | gast.Slice() | gast.Yield():
                 return rebuild(node, self.value)
             case gast.Starred() | gast.YieldFrom() | gast.JoinedStr() | gast.UnaryOp():
                 return self.test(node) if _is_not(node) else rebuild(node, self.read)
@@ -138,8 +138,7 @@ class Writer(BoxFacts):
             case gast.Lambda():
                 return self.function(node)
             case gast.FormattedValue():
-                self.refuse_boxes_in(node.value)
-                return rebuild(node, self.read)
+                return rebuild(node, lambda one: written_calls.plain(self, one))
             case gast.Attribute():
                 self.refuse_box(node.value)
                 return rebuild(node, self.value)
@@ -184,16 +183,15 @@ class Writer(BoxFacts):
                 written.append(self.value(right))
                 continue
             if isinstance(op, MEMBERSHIP):
-                self.refuse_boxes(left)
-                written.append(self.read(right))
+                written[-1] = written_calls.plain(self, left)
+                held = self.holds(self.given_by(right))
+                written.append(written_calls.plain(self, right, members=True) if held else self.read(right))
                 continue
             both = [each for each in (left, right) if not is_none(each)]
             if len(node.ops) > 1 and any(map(self.is_boxed, both)):
                 raise CannotBox(node)
-            for each in both:
-                self.refuse_boxes_in(each)
-            written[-1] = self.read(left)
-            written.append(self.read(right))
+            written[-1] = written_calls.plain(self, left)
+            written.append(written_calls.plain(self, right))
         return with_fields(node, left=written[0], comparators=written[1:])
 
     def subscript(self, node: Node, at: Node) -> Node:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import gast
 
+from pcbatch.data.objects.boxes.values import unboxed
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
-from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_quiet, is_simple
+from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_display, is_quiet, is_simple
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.rewrites.boxes.program import MISSING, is_super, meaning
 from pcbatch.frontend.source.tree import (
     Node,
     attribute,
     constant,
+    display,
     is_none,
     load,
     no_parameters,
     subscript,
+    supported,
     with_fields,
 )
 from pcbatch.frontend.source.tree import (
@@ -28,11 +32,27 @@ from pcbatch.frontend.source.tree import (
 if TYPE_CHECKING:
     from pcbatch.frontend.source.rewrites.boxes.writer import Writer
 
-SHALLOW: frozenset[object] = frozenset((len, range, enumerate, zip, map, filter, next, bool, dict))
+SHALLOW: frozenset[object] = frozenset((copy.copy, len, range, enumerate, zip, map, filter, next, bool, dict))
 SHALLOW |= known.COPYING - {set, frozenset, sorted}
 """Functions that look at none of the elements that they get."""
 
+LOOKING = frozenset((copy.deepcopy, str, repr, print, format))
+"""Functions that look at all that is in what they get, and give none of it."""
+
 OF_CLASSES = frozenset((isinstance, issubclass, type, id, callable))
+
+
+def plain(w: Writer, node: Node, *, members: bool = False) -> Node:
+    """Write an expression of which all that is in it is asked, or only whether it has one of some `members`: as a value
+    without boxes."""
+    value = w.object_of(node)
+    if not w.holds(value, itself=False):
+        return w.read(node)
+    w.refuse_what_has_no_value(value)
+    written = w.read(node)
+    if members and isinstance(node, gast.Call):  # it may be a view of a dict
+        written = display([gast.copy_location(gast.Starred(value=written, ctx=gast.Load()), node)], node)
+    return supported(unboxed, [written], node)
 
 
 def call(w: Writer, node: Node) -> Node:
@@ -67,6 +87,8 @@ def _of_python(w: Writer, node: Node, function: object) -> Node:
         return _rest(w, node, w.value)
     elif function in (sorted, min, max, *known.SELECTED):
         return _ordered(w, node, function)
+    elif function in LOOKING:
+        return _rest(w, node, lambda one: plain(w, one))
     elif function not in SHALLOW:
         for arg in (*node.args, *(one.value for one in node.keywords)):
             w.refuse_boxes_in(arg)
@@ -109,8 +131,8 @@ def _ordered(w: Writer, node: Node, function: object) -> Node:
     if (given := w.given_by(node.args[-1])) in w.classes:
         held = gast.keyword(arg="key", value=_inside(w, given, node))
         return with_fields(_rest(w, node, w.read), keywords=[*node.keywords, held])
-    for arg in node.args:
-        w.refuse_boxes_in(arg)
+    if w.holds(given):
+        raise CannotBox(node)
     return _rest(w, node, w.read)
 
 
@@ -169,6 +191,11 @@ def _method(w: Writer, node: Node) -> Node:
         return _rest(w, node, w.value)
     if not all(is_quiet(each) for each in (*node.args, *(one.value for one in node.keywords))):
         w.refuse_boxes_on_way(receiver)
+    if node.func.attr in ("index", "count") and w.holds(w.object_of(receiver), itself=False):
+        func = with_fields(node.func, value=plain(w, receiver))
+        return with_fields(node, func=func, args=[plain(w, arg) for arg in node.args])
+    if node.func.attr == "fromkeys":
+        return with_fields(node, args=[w.read(node.args[0]), *map(w.value, node.args[1:])])
     return method(w, node, with_fields(node.func, value=w.read(receiver)))
 
 
@@ -181,7 +208,8 @@ def method(w: Writer, node: Node, func: Node) -> Node:
         return _sort(w, node, func)
     if name in ("get", "setdefault", "pop") and len(node.args) == 2:
         key, default = map(w.value, node.args)
-        if name == "setdefault" and w.is_boxed(node) and is_simple(func.value) and is_simple(key):
+        late = is_simple(func.value) and is_simple(key) and is_display(node.args[1])
+        if name == "setdefault" and w.is_boxed(node) and late:
             return w.or_stored(func.value, key, default, node)
         return with_fields(node, func=func, args=[key, default])
     if name in known.STORING:

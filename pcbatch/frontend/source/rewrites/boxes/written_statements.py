@@ -78,7 +78,9 @@ def _statement(w: Writer, node: Node) -> Node:
         case gast.Assert():
             return with_fields(node, test=w.test(node.test))
         case gast.Return() | gast.Expr() if node.value is not None:
-            return with_fields(node, value=w.value(node.value))
+            new = with_fields(node, value=w.value(node.value))
+            chosen = isinstance(node, gast.Expr) and isinstance(new.value, gast.IfExp)
+            return _kept(w, new) if chosen and not isinstance(node.value, gast.IfExp) else new
         case gast.FunctionDef():
             return w.function(node)
         case gast.Delete():
@@ -90,6 +92,12 @@ def _statement(w: Writer, node: Node) -> Node:
     if w.mentions(node):
         raise CannotBox(node)
     return node
+
+
+def _kept(w: Writer, node: Node) -> Node:
+    """An expression that is a statement, and has become a choice, as one whose value has a name."""
+    target = target_of(w.new_name("kept"), node)
+    return gast.copy_location(gast.Assign(targets=[target], value=node.value, type_comment=None), node)
 
 
 def _for(w: Writer, node: Node) -> Node:
