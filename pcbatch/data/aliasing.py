@@ -301,23 +301,21 @@ class Copy(NamedTuple):
 _copies: ContextVar[dict[int, Copy] | None] = ContextVar("pcbatch_copies", default=None)
 # By the identity of a container: that container, and one of which it has the elements.
 _origins: ContextVar[dict[int, tuple[Any, Any]] | None] = ContextVar("pcbatch_container_origins", default=None)
-
-
 # The structures of the objects that have been changed in place, before that.
 _changed: ContextVar[list[Any] | None] = ContextVar("pcbatch_changed_objects", default=None)
 
 
 @contextlib.contextmanager
 def noting_copies() -> Iterator[list[Any]]:
-    """Remember within the context which objects are copies, and which containers have the elements of others; give the
-    list of the structures of objects that change, as they were before."""
+    """Remember which objects are copies, and which containers hold elements of others; give what changes, before."""
     with setting(_copies, {}), setting(_origins, {}), setting(_changed, found := list[Any]()):
         yield found
 
 
 def note_changing(value: Value) -> Value:
     """Remember the structure of an object that a statement changes in place next; return the object."""
-    if (changed := _changed.get()) is not None:
+    changed = _changed.get()
+    if changed is not None:
         changed.append(jax.tree.structure(value))
     return value
 
@@ -387,13 +385,9 @@ def source_of_copy(value: Value) -> Value:
 
 def forget_copy(value: Value) -> None:
     """Forget that an object is a copy: it is stored back."""
-    copies = _copies.get()
-    found = None if copies is None else _inside(value)
-    if copies is None or found is None:
-        return
-    mutable, inside = found
-    if copies.pop(id(value), None) is not None or not mutable:  # of what cannot be changed only the parts are copies
-        for part in inside:
+    copies, found = _copies.get(), _inside(value)
+    if copies is not None and found is not None and (copies.pop(id(value), None) is not None or not found[0]):
+        for part in found[1]:  # of what cannot be changed the parts alone are copies
             forget_copy(part)
 
 

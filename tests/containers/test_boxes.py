@@ -392,7 +392,7 @@ def truth_of_a_name(n):
 
 def keys_of_a_dict(n):
     table = {k: [k] for k in range(3)}
-    row = table[n % 3]
+    row = max(table.values(), key=lambda row: row[0] % n)
     row.append(n)
     total = 0
     for k in table:

@@ -283,13 +283,11 @@ def sorted_(values: Value, /, *, key: Value = None, reverse: Flag = False) -> Va
     if isinstance(reverse, jax.core.Tracer) or any(isinstance(item, LaneText | LaneBytes) for item in items):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     keys = [data_of(compared(item if key is None else key(item), "lt", True)) for item in items]
-    lists = [item for item in items if type(item) is list]
-    unlike = len({len(item) for item in lists}) > 1 or any(isinstance(one, LaneList) for one in keys)
+    unlike = len({len(x) for x in items if type(x) is list}) > 1 or any(isinstance(one, LaneList) for one in keys)
     if of_lane(keys) and (unlike or has_known_text([items, keys]) or _may_be_none(keys)):
         return list_reductions.ordered(LaneList.from_list(items), key, reverse)
     if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(keys)):
-        order = sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
-        return [items[place] for place in order]
+        return [items[place] for place in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
     return ordered(items, keys, bool(reverse))
 
 

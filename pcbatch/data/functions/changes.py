@@ -37,7 +37,6 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, sure
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
-from pcbatch.data.texts.lane_bytes import LaneByteArray
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_parts import TextParts
 from pcbatch.data.values import Value
@@ -122,20 +121,6 @@ def augment_item(value: Value, path: Path, name: str, operand: Value, *before: V
         return part
 
     return _changed_item(copy_of(value), path, change)
-
-
-def of_container(value: Value, path: Path, methods: str) -> Value:
-    """Return a value whose part at a path gets a list in place of an iterator: no method of the user's may get it."""
-    part = item(value, path)
-    for name in (name for name in methods.split() if users_method(part, name) is not None):
-        title = f"`{name}` of a {type_name(part)} gets an iterator whose elements are the lane's"
-        raise Refusal("PCB304", title, helps=("give it the list of them, `[x for x in ...]`",))
-    return value
-
-
-def taken_before(value: Value, path: Path, taken: Value) -> Value:
-    """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
-    return [] if isinstance(item(copy_of(value), path), LaneByteArray | bytearray) else taken
 
 
 def old_item(value: Value, path: Path) -> Value:
@@ -242,11 +227,7 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
         return array_items.call(part, name, args, options), None
     part = changeable(part, name, args)
     if type(part) is list and name == "sort":
-        made = sorted_(part, **options)
-        if isinstance(made, LaneList):
-            return made, None
-        part[:] = map(kept, part, made)
-        return part, None
+        return _sorted_list(part, options), None
     require_attribute(part, name)
     method = getattr(part, name)
     if isinstance(part, list | dict | set):
@@ -256,6 +237,12 @@ def _call(part: Value, name: str, args: Sequence[Value], options: dict[str, Valu
         options = {**options, "key": mappings.order_key(options.get("key"))}
     called = partial(substitute(method), *args, **options)
     return part, changing(called, method.__code__) if own else called()
+
+
+def _sorted_list(part: list[Value], options: dict[str, Value]) -> Value:
+    made = sorted_(part, **options)
+    part[:] = part if isinstance(made, LaneList) else map(kept, part, made)
+    return made if isinstance(made, LaneList) else part
 
 
 def _changed_item(

@@ -8,11 +8,14 @@ import jax.extend.source_info_util
 from pcbatch.data.functions.changes import Path, copy_of, is_immutable, item
 from pcbatch.data.functions.links import counted_from_start
 from pcbatch.data.functions.operators import eq
+from pcbatch.data.functions.users_code import users_method
 from pcbatch.data.mappings.lane_dict import LaneDict
 from pcbatch.data.mappings.lane_set import LaneSet
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.sequences.lane_list import LaneList
+from pcbatch.data.texts.lane_bytes import LaneByteArray
 from pcbatch.data.values import Value
+from pcbatch.diagnostics.lane_words import type_name
 from pcbatch.errors import Refusal
 
 jax.extend.source_info_util.register_exclusion(__file__)
@@ -52,3 +55,17 @@ def is_there(now: Value, before: Value) -> Value:
     if not isinstance(now, COMPARED) or not isinstance(before, COMPARED):
         raise Refusal("PCB330", REPLACED, helps=(LINE_BEFORE,))
     return eq(before, now)
+
+
+def of_container(value: Value, path: Path, methods: str) -> Value:
+    """Return a value whose part at a path gets a list in place of an iterator: no method of the user's may get it."""
+    part = item(value, path)
+    for name in (name for name in methods.split() if users_method(part, name) is not None):
+        title = f"`{name}` of a {type_name(part)} gets an iterator whose elements are the lane's"
+        raise Refusal("PCB304", title, helps=("give it the list of them, `[x for x in ...]`",))
+    return value
+
+
+def taken_before(value: Value, path: Path, taken: Value) -> Value:
+    """Return what `value[path].extend` has taken of an iterable that raises after some elements: a bytearray none."""
+    return [] if isinstance(item(copy_of(value), path), LaneByteArray | bytearray) else taken

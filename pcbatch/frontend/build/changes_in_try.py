@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pcbatch.data.catalogue import facts
-from pcbatch.data.functions import changes
+from pcbatch.data.functions import receivers
 from pcbatch.frontend.build.builder import Builder, new_handlers
 from pcbatch.frontend.build.exceptions import raise_again
 from pcbatch.frontend.build.mutations import call_mutation, path
@@ -62,7 +62,7 @@ def by_streams(b: Builder, node: Node, found: Mutation, operands: Operands) -> s
     def change(value: Node, partly: bool = False) -> str:
         if partly and found.method == "extend":
             value = supported(
-                changes.taken_before, [load(place.name, node), path(place, given[:count], node), value], node
+                receivers.taken_before, [load(place.name, node), path(place, given[:count], node), value], node
             )
         return call_mutation(b, found, [*given[:count], value], node, True)
 

@@ -19,7 +19,7 @@ from typing import Any
 import gast
 
 from pcbatch.data.catalogue import facts
-from pcbatch.data.functions import changes
+from pcbatch.data.functions import receivers
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.function_unit import Unit
@@ -260,7 +260,7 @@ def has_own(unit: Unit, *names: str) -> bool:
 def of_container(unit: Unit, value: Node, path: Node, methods: str, at: Node) -> Node:
     """A variable whose part at a path gets a list in place of an iterator, by a method that may be the user's."""
     asked = [value, path, constant(methods, at)]
-    return supported(changes.of_container, asked, at) if has_own(unit, *methods.split()) else value
+    return supported(receivers.of_container, asked, at) if has_own(unit, *methods.split()) else value
 
 
 def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
