@@ -28,7 +28,9 @@ from pcbatch.frontend.source.rewrites.boxes.points_to import analysed
 from pcbatch.frontend.source.rewrites.boxes.writer import Writer
 from pcbatch.frontend.source.tree import Node
 
-CODES = ("PCB305", "PCB330")  # which object is asked for, or one changes that has several names
+CHANGED = "PCB330"  # the code of changes of objects that have several names
+IDENTITY = "PCB305"  # that of questions which object it is, and of others
+ASKED = -1  # in place of the number of objects around one that changes: `is` asks for it
 MOST_AROUND = 3
 WHY = "it gets a list, a dict or a set that has several names"
 
@@ -52,7 +54,7 @@ class BoxedFunctions:
         if not objects or not all(map(_can_be, objects)):
             raise CannotBox
         while True:
-            found = {one: box_class(*_place(one, sources), () if one in whole else _names(one)) for one in objects}
+            found = _with_classes(objects, sources, whole)
             writer = Writer(flow, found)
             try:
                 self._written = {id(body.tree): writer.function(body.tree) for body in flow.bodies.values()}
@@ -71,11 +73,12 @@ class BoxedFunctions:
 
 def boxes_wanted(helpers: Helpers, *errors: CompileError | None) -> Decisions:
     """Return the decision to box the objects whose changes are refused; nothing where that cannot be done."""
-    found = [one for error in errors if error is not None for one in error.diagnostics if one.code in CODES]
+    found = [one for error in errors if error is not None for one in error.diagnostics if one.primary is not None]
     before = dict(sorted(helpers.decisions.boxed, key=lambda one: one[1]))
-    places = {one.primary.loc for one in found if one.primary is not None}
+    places = {one.primary.loc for one in found if one.code == CHANGED and one.primary is not None}
     around = 1 + max((before.get(loc, -1) for loc in places), default=-1) if places <= set(before) else 0
-    seeds = helpers.decisions.boxed | {(loc, around) for loc in places}
+    asked = {(one.primary.loc, ASKED) for one in found if one.code == IDENTITY and one.primary is not None}
+    seeds = helpers.decisions.boxed | {(loc, around) for loc in places} | asked
     if helpers.decisions.forgetful:  # a call that is made anew gives a new object
         return NONE
     if not helpers.entry or seeds == helpers.decisions.boxed or around > MOST_AROUND:
@@ -130,6 +133,19 @@ def _keys_of(site: Node) -> list[object]:
     return [key.value if isinstance(key, gast.Constant) else None for key in site.keys]
 
 
+def _with_classes(
+    objects: Iterable[Object], sources: dict[int, Source], whole: set[Object]
+) -> dict[Object, type[BoxValue]]:
+    """Objects with the classes of their boxes; those of two objects that one place makes are told apart by a number."""
+    found: dict[Object, type[BoxValue]] = {}
+    for one in objects:
+        kind, place = _place(one, sources)
+        keys = () if one in whole else _names(one)
+        number = sum(cls.pcbatch_place[1].partition(" ")[0] == place for each, cls in found.items() if each is not one)
+        found.setdefault(one, box_class(kind, f"{place} {number}" if number else place, keys))
+    return found
+
+
 def _place(value: Object, sources: dict[int, Source]) -> tuple[str, str]:
     """The kind of an object, and where the first of the expressions that make it stands."""
     site = min(value.sites, key=lambda one: (one.lineno, one.col_offset))
@@ -144,9 +160,10 @@ def _changed(flow: Flow, tree: Node, sources: dict[int, Source], seeds: Seeds) -
     for node in gast.walk(tree):
         if not hasattr(node, "lineno") or (loc := source.loc(node)) not in depths:
             continue
-        for receiver in _given_twice(flow, node) or _receivers(node):
+        asked = depths[loc] == ASKED
+        for receiver in _asked(node) if asked else _given_twice(flow, node) or _receivers(node):
             part = receiver
-            for _ in range(1 + depths[loc]):
+            for _ in range(1 + max(depths[loc], 0)):
                 if id(part) in flow.of:
                     yield flow.of[id(part)].found()
                 part = getattr(part, "value", None)
@@ -159,11 +176,17 @@ def _given_twice(flow: Flow, node: Node) -> list[Node]:
     return [arg for arg, one in zip(args, found, strict=True) if one.sites and found.count(one) > 1]
 
 
+def _asked(node: Node) -> list[Node]:
+    """The operands of which `is` asks whether they are one object."""
+    match node:
+        case gast.Compare(ops=ops) if any(isinstance(op, gast.Is | gast.IsNot) for op in ops):
+            return [node.left, *node.comparators]
+    return []
+
+
 def _receivers(node: Node) -> list[Node]:
     """The expressions of the objects that a statement or an expression changes."""
     match node:
-        case gast.Compare(left=left, comparators=others):
-            return [left, *others]
         case gast.Call(func=gast.Attribute(value=receiver)):
             return [receiver]
         case gast.Call(args=[first, *_]):
