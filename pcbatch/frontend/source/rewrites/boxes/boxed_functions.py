@@ -21,6 +21,7 @@ from pcbatch.errors import CompileError
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import Helpers
 from pcbatch.frontend.source.locate import Source, locate
+from pcbatch.frontend.source.rewrites.boxes.arguments import with_boxed_arguments
 from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, NeedsWhole
 from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
@@ -49,15 +50,17 @@ class BoxedFunctions:
     def __init__(self, flow: Flow, seeds: Seeds) -> None:
         sources = {id(body.tree): locate(body.scope.fn).source for body in flow.bodies.values()}
         changed = [one for body in flow.bodies.values() for one in _changed(flow, body.tree, sources, seeds)]
-        objects = [one for one in changed if one.sites or one.outside]
-        whole = set[Object]()
-        if not objects or not all(map(_can_be, objects)):
+        objects = [one for one in changed if one.sites or one.outside or one.argument]
+        whole = {one for one in objects if one.argument}
+        if not objects or not all(map(_can_be, objects)) or (flow.recursive and any(one.argument for one in objects)):
             raise CannotBox
         while True:
             found = _with_classes(objects, sources, whole)
             writer = Writer(flow, found)
             try:
                 self._written = {id(body.tree): writer.function(body.tree) for body in flow.bodies.values()}
+                entry = next(iter(flow.bodies.values()))
+                self._written[id(entry.tree)] = with_boxed_arguments(writer, entry, self._written[id(entry.tree)])
                 break
             except NeedsWhole as needed:
                 whole.add(needed.value)
@@ -118,7 +121,7 @@ def _solved(helpers: Helpers, seeds: Seeds) -> BoxedFunctions | None:
 
 
 def _can_be(value: Object) -> bool:
-    return bool(value.sites) and not (value.outside or value.fixed or value.classes)
+    return bool(value.sites or value.argument) and not (value.outside or value.fixed or value.classes)
 
 
 def _names(value: Object) -> tuple[str, ...]:
@@ -148,6 +151,8 @@ def _with_classes(
 
 def _place(value: Object, sources: dict[int, Source]) -> tuple[str, str]:
     """The kind of an object, and where the first of the expressions that make it stands."""
+    if not value.sites:
+        return "list", "an argument"
     site = min(value.sites, key=lambda one: (one.lineno, one.col_offset))
     kind = {gast.Dict: "dict", gast.DictComp: "dict", gast.Set: "set", gast.SetComp: "set"}.get(type(site), "list")
     file = next((source.file for tree, source in sources.items()), "")

@@ -31,6 +31,7 @@ class Flow:
         instances: the objects of each class of the user's.
         factories: what a constructor makes for fields that a call does not give, by the identity of the call.
         receivers: the objects whose methods are called, likewise.
+        recursive: whether the entry is called.
     """
 
     def __init__(self, entry: FunctionType, found: Found, earlier: Known) -> None:
@@ -42,11 +43,12 @@ class Flow:
         self.instances: dict[type, Object] = {}
         self.factories: dict[int, list[tuple[str, Object, Node]]] = {}
         self.receivers: dict[int, Object] = {}
+        self.recursive = False
         self.found, self.earlier = found, earlier
         self._pending: list[Body] = []
         body = self.body(entry)
         for name in parameters(body.tree.args):
-            body.scope.variables[name].leave()
+            body.scope.variables[name].become_argument()
         while self._pending:
             self._run(self._pending.pop())
 
@@ -234,6 +236,7 @@ class Flow:
             return self.leaving(node, scope)
         made = Object()
         for body in bodies:
+            self.recursive |= body is next(iter(self.bodies.values()))
             names = parameters(body.tree.args)[skipped:]
             if any(isinstance(arg, gast.Starred) for arg in node.args) or any(one.arg is None for one in node.keywords):
                 self.leaving(node, scope)

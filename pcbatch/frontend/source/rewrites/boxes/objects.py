@@ -29,9 +29,10 @@ class Object:
         absent: whether None may stand in their place.
         default: the expression that makes what a `defaultdict` lacks.
         fixed: whether a place makes it at which no box can be written.
+        argument: whether it may be an argument of the program, or a part of one.
     """
 
-    def __init__(self, *, outside: bool = False, absent: bool = False) -> None:
+    def __init__(self, *, outside: bool = False, absent: bool = False, argument: bool = False) -> None:
         self._into: Object | None = None
         self._parts: dict[Hashable, Object] | None = {}  # by their keys; None once all are one
         self._elements: Object | None = None
@@ -42,6 +43,7 @@ class Object:
         self.outside, self.absent = outside, absent
         self.default: Tree = None
         self.fixed = False
+        self.argument = argument
 
     def found(self) -> Object:
         """Return the object that stands for all with which this one has been united."""
@@ -53,7 +55,7 @@ class Object:
         """Return what any part of the object may be."""
         self = self.found()
         if self._elements is None:
-            self._elements = Object(outside=self.outside)
+            self._elements = Object(outside=self.outside, argument=self.argument)
         parts, self._parts = self._parts or {}, None
         for part in parts.values():
             self._elements.unite(part)
@@ -67,7 +69,7 @@ class Object:
         """Return what the keys of a dict may be."""
         self = self.found()
         if self._key is None:
-            self._key = Object(outside=self.outside)
+            self._key = Object(outside=self.outside, argument=self.argument)
         return self._key.found()
 
     def part(self, key: Hashable) -> Object:
@@ -76,7 +78,7 @@ class Object:
         if self._parts is None:
             return self.elements()
         if key not in self._parts:
-            self._parts[key] = Object(outside=self.outside)
+            self._parts[key] = Object(outside=self.outside, argument=self.argument)
         return self._parts[key].found()
 
     def keys_known(self) -> set[Hashable]:
@@ -100,6 +102,8 @@ class Object:
             pending += one._united_parts(two)
             if one.outside or two.outside:
                 one.leave()
+            if one.argument or two.argument:
+                one.become_argument()
 
     def _united_parts(self, other: Object) -> Iterator[tuple[Object, Object]]:
         pairs = [(self._key, other._key)]
@@ -111,20 +115,29 @@ class Object:
             self._parts = None
             inside = [*(mine or {}).values(), *(theirs or {}).values()]
             pairs.append((self._elements, other._elements))
-            self._elements = self._elements or other._elements or Object()
+            self._elements = self._elements or other._elements or Object(outside=self.outside, argument=self.argument)
             pairs += [(self._elements, part) for part in inside]
         self._key = self._key or other._key
         return ((one, two) for one, two in pairs if one is not None and two is not None)
 
     def leave(self) -> None:
         """Note that code which is not looked at may hold the object, and what it holds."""
-        pending, seen = [self], set[int]()
+        for one in self._all():
+            one.outside = True
+
+    def become_argument(self) -> None:
+        """Note that the object may be an argument of the program, and what it holds a part of one."""
+        for one in self._all():
+            one.argument = True
+
+    def _all(self) -> list[Object]:
+        pending, found = [self], dict[Object, None]()
         while pending:
             one = pending.pop().found()
-            if id(one) not in seen:
-                seen.add(id(one))
-                one.outside = True
+            if one not in found:
+                found[one] = None
                 pending += one.inside()
+        return list(found)
 
     def inside(self) -> list[Object]:
         """Return what the object holds."""

@@ -166,9 +166,10 @@ def _function(name: str, body: Node, at: Node) -> Node:
 def _applied(w: Writer, function: Node, elements: Sequence[Object | None]) -> Node:
     """A function that Python's own code applies to elements: one that takes no boxes gets what is in them."""
     boxes = [one in w.classes for one in elements]
-    if not any(boxes) or w.is_looked_at(function) or _is_of_program(w, function):
+    if not any(boxes) or w.is_looked_at(function) or w.flow.looks_at(_named(w, function)):
         return w.value(function)
-    if not all(boxes) or any(w.holds(one, itself=False) or one in w.names for one in elements) or len(boxes) > 1:
+    deep = any(w.holds(one, itself=False) for one in elements) and _named(w, function) not in (len, bool)
+    if not all(boxes) or deep or any(one in w.names for one in elements) or len(boxes) > 1:
         raise CannotBox(function)
     if is_none(function):
         raise CannotBox(function)
@@ -176,12 +177,10 @@ def _applied(w: Writer, function: Node, elements: Sequence[Object | None]) -> No
     return _function(name, call_of(function, [attribute(load(name, function), "value", function)], function), function)
 
 
-def _is_of_program(w: Writer, function: Node) -> bool:
-    """Whether an expression names a function of the user's that is looked at."""
-    if not isinstance(function, gast.Name | gast.Attribute):
-        return False
+def _named(w: Writer, function: Node) -> object:
+    """The function of Python's or of the user's that an expression names; MISSING where it names none."""
     scopes = list(w.flow.scopes.values())
-    return bool(scopes) and w.flow.looks_at(meaning(function, scopes[0]))
+    return meaning(function, scopes[0]) if scopes and isinstance(function, gast.Name | gast.Attribute) else MISSING
 
 
 def _method(w: Writer, node: Node) -> Node:
