@@ -774,6 +774,9 @@ RIGHT = [
     fresh_in_two_results,
     opt_alias,
     pad_callee,
+    path_without_copy,
+    both_params_one,
+    params_cross,
 ]
 
 
@@ -807,9 +810,6 @@ def default_that_may_be_none(n):
 RIGHT += [cycle_whose_rows_may_be_one, default_that_may_be_none, reversed_while_a_row_is_kept]
 
 REFUSED = [
-    path_without_copy,
-    both_params_one,
-    params_cross,
     twice_into_call,
     element_extended_in_place,
 ]

@@ -75,7 +75,7 @@ class Object:
     def part(self, key: Hashable) -> Object:
         """Return what the part at a known key may be."""
         self = self.found()
-        if self._parts is None:
+        if self._parts is None or (self.argument and isinstance(key, int)):  # it may be a list
             return self.elements()
         if key not in self._parts:
             self._parts[key] = Object(outside=self.outside, argument=self.argument)
