@@ -14,7 +14,7 @@ import numpy as np
 from pcbatch.data.columns import Shape, Unset
 from pcbatch.data.mappings.stored_table import StoredTable
 from pcbatch.data.objects.boxes.classes import BoxValue
-from pcbatch.data.objects.boxes.values import boxed
+from pcbatch.data.objects.boxes.values import boxed, has_identity
 from pcbatch.data.objects.made import heap_lists, made_schema
 from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
 from pcbatch.data.objects.reference import Ref
@@ -33,6 +33,8 @@ NO_CONTAINER = "an argument has no elements that could have an identity"
 def with_boxes(value: Value, pattern: Pattern) -> Value:
     """Return an argument with boxes in the places of what a pattern says."""
     cls, inner = pattern
+    if value is None:
+        return None
     if inner is not None:
         value = _elements(value, inner)
     return value if cls is None else boxed(cls, value)
@@ -77,6 +79,8 @@ def _column(
         columns = _inside(columns, lead, inner)
     if cls is None:
         return columns, tuple(origins)
+    if len(parts(columns)) != 1 or not has_identity(columns):
+        raise Refusal("PCB304", NO_CONTAINER)
     schema, count = made_schema(), math.prod(lead)
     number = schema.number_of(cls)
     assert number is not None

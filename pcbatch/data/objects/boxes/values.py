@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.columns import Unset
+from pcbatch.data.container import Container
 from pcbatch.data.mappings.ordered_keys import ordered, plain
 from pcbatch.data.mappings.stored_table import StoredTable
 from pcbatch.data.objects.boxes.classes import BoxValue, fields_of
@@ -22,7 +24,9 @@ from pcbatch.data.origins import Origin
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.stored import is_part, parts
+from pcbatch.data.texts.text import Text
 from pcbatch.data.values import Value
+from pcbatch.errors import Refusal
 
 
 def made_class(cls: type[BoxValue]) -> MadeClass:
@@ -32,10 +36,17 @@ def made_class(cls: type[BoxValue]) -> MadeClass:
 
 def boxed(cls: type[BoxValue], *values: Value) -> Value:
     """Return a new box that holds a value, or those of a dict by name."""
+    if not cls.pcbatch_keys and not all(map(has_identity, values)):  # a slice of an array is a view, and no copy
+        raise Refusal("PCB304", f"what is made at {cls.pcbatch_place[1]} is no list, dict or set")
     made: Any = object.__new__(cls)
     for name, value in zip(fields_of(cls.pcbatch_keys), values, strict=True):
         setattr(made, name, value)
     return recorded(made)
+
+
+def has_identity(value: Value) -> bool:
+    """Return whether a value is a list, dict or set, which can be in a box."""
+    return isinstance(value, Container | list | dict | set | tuple | deque) and not isinstance(value, Text)
 
 
 def is_box(value: Value) -> bool:

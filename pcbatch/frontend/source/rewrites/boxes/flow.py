@@ -32,6 +32,7 @@ class Flow:
         factories: what a constructor makes for fields that a call does not give, by the identity of the call.
         receivers: the objects whose methods are called, likewise.
         recursive: whether the entry is called.
+        catches_absent: whether a handler tells the errors of None from those of other objects.
     """
 
     def __init__(self, entry: FunctionType, found: Found, earlier: Known) -> None:
@@ -43,7 +44,7 @@ class Flow:
         self.instances: dict[type, Object] = {}
         self.factories: dict[int, list[tuple[str, Object, Node]]] = {}
         self.receivers: dict[int, Object] = {}
-        self.recursive = False
+        self.recursive = self.catches_absent = False
         self.found, self.earlier = found, earlier
         self._pending: list[Body] = []
         body = self.body(entry)
@@ -123,6 +124,10 @@ class Flow:
                 expressions.test(self, node.test, scope)
                 self._all([part for part in gast.iter_child_nodes(node) if part is not node.test], scope, body)
             case gast.ExceptHandler():
+                caught = () if node.type is None else gast.walk(node.type)
+                self.catches_absent |= any(
+                    getattr(part, "id", "") in ("AttributeError", "TypeError") for part in caught
+                )
                 if node.name is not None:
                     (scope.find(node.name.id) or Object()).leave()
                 self._all(node.body, scope, body)

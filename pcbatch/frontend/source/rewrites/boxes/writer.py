@@ -70,6 +70,8 @@ class Writer(BoxFacts):
         value = self.box_of(node)
         if value in self.names:
             raise NeedsWhole(value)
+        if value is not None and value.absent and self.flow.catches_absent:  # None has other errors than a box
+            raise CannotBox(node)
         return written if value is None else attribute(written, VALUE, node)
 
     def test(self, node: Node) -> Node:
