@@ -199,7 +199,53 @@ def one_value_of_all_keys(n):
     return counts, rows
 
 
+def sums_as_they_are_asked(n):
+    rows = [[1], [2], [3]]
+    r = max(rows, key=lambda x: x[0])
+    t = 0
+    for s in (sum(x) for x in rows):
+        r.append(n)
+        t = t * 10 + s
+    return t
+
+
+def yielded_as_they_are_asked(n):
+    def gen(rows):
+        for x in rows:
+            yield sum(x)
+
+    rows = [[1], [2], [3]]
+    r = max(rows, key=lambda x: x[0])
+    t = 0
+    for i, s in enumerate(gen(rows)):
+        r[0] += n
+        t = t * 10 + s * i
+    for s, q in zip(gen(rows), rows):
+        r[0] += n
+        t = t * 10 + s
+    for i, s in enumerate(sum(x) for x in rows):
+        r[0] += n
+        t = t * 10 + s
+    return t
+
+
+def yielded_all_at_once(n):
+    def walk(rows, k):
+        if k < len(rows):
+            yield rows[k][0]
+            yield from walk(rows, k + 1)
+
+    rows = [[1], [2], [3]]
+    r = max(rows, key=lambda x: x[0])
+    t = 0
+    for s in walk(rows, 0):
+        r[0] += n
+        t = t * 10 + s
+    return t
+
+
 PROGRAMS = (
+    sums_as_they_are_asked, yielded_as_they_are_asked,
     stored_default, stored_default_of_defaults, default_that_a_statement_stores, default_that_a_helper_stores,
     keys_in_order, whole_lists, values_of_a_dict, copies, history, least_used,
     moved_disks, rows_backwards, defaults_that_are_made_always, named_in_a_test, rows_of_a_generator,
@@ -212,3 +258,8 @@ def test_all_names_show_a_change(program: Callable[..., Any]) -> None:
     result = pcbatch.batch(program)(np.array(LANES))
     for place, n in enumerate(LANES):
         assert alike(as_plain(lane_of(result, place)), as_plain(program(n)), 0)
+
+
+def test_a_generator_that_goes_over_itself_is_refused() -> None:
+    with pytest.raises(pcbatch.CompileError, match="PCB330"):
+        pcbatch.batch(yielded_all_at_once)(np.array(LANES))

@@ -188,7 +188,6 @@ def shows_a_list_that_grows(t):
         stores_an_element_twice,
         stores_it_twice_in_a_call,
         shows_an_element_that_grows,
-        shows_a_list_that_grows,
     ],
 )
 def test_what_another_name_would_show_is_refused(function):
@@ -201,7 +200,9 @@ def test_what_another_name_would_show_is_refused(function):
     assert caught.value.diagnostics[0].helps
 
 
-@pytest.mark.parametrize("function", [changes_what_it_stored, shows_an_element_that_is_replaced])
+@pytest.mark.parametrize(
+    "function", [changes_what_it_stored, shows_an_element_that_is_replaced, shows_a_list_that_grows]
+)
 def test_what_is_stored_may_change_by_its_own_name(function):
     def run(n):
         return function(table(n))

@@ -6,7 +6,7 @@ up among the expressions of the program, and what makes these objects is found b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -31,7 +31,7 @@ from pcbatch.frontend.source.tree import Node
 
 CHANGED = "PCB330"  # the code of changes of objects that have several names
 IDENTITY = "PCB305"  # that of questions which object it is, and of others
-ASKED = -1  # in place of the number of objects around one that changes: `is` asks for it
+ASKED = -1  # in place of the number of objects around one that changes: a comparison asks for it
 MOST_AROUND = 3
 WHY = "it gets a list, a dict or a set that has several names"
 
@@ -57,6 +57,7 @@ class BoxedFunctions:
         while True:
             found = _with_classes(objects, sources, whole)
             writer = Writer(flow, found)
+            _refuse_eager(writer, [body.tree for body in flow.bodies.values()])
             try:
                 self._written = {id(body.tree): writer.function(body.tree) for body in flow.bodies.values()}
                 entry = next(iter(flow.bodies.values()))
@@ -72,6 +73,28 @@ class BoxedFunctions:
     def written(self, tree: Node) -> Node:
         """Return the tree of a function with the boxes."""
         return self._written.get(id(tree), tree)
+
+
+def _refuse_eager(writer: Writer, trees: list[Node]) -> None:
+    """Raise CannotBox for generators with boxes that go over themselves: lanes take all that they yield at once."""
+    functions = [node for tree in trees for node in gast.walk(tree) if isinstance(node, gast.FunctionDef)]
+    parts = {one: list(_own_nodes(one)) for one in functions}
+    yields = gast.Yield | gast.YieldFrom
+    yielding = [one for one in functions if any(isinstance(part, yields) for part in parts[one])]
+    names = {one.name for one in yielding}
+    for one in yielding:
+        sources = [part.iter for part in parts[one] if isinstance(part, gast.For)]
+        inner = [part for source in sources for part in gast.walk(source) if getattr(part, "id", "") in names]
+        if writer.mentions(one) and (inner or any(isinstance(part, gast.YieldFrom) for part in parts[one])):
+            raise CannotBox(one)
+
+
+def _own_nodes(function: Node) -> Iterator[Node]:
+    """Yield the nodes of a function without those of the functions in it."""
+    for part in gast.iter_child_nodes(function):
+        if not isinstance(part, gast.FunctionDef | gast.Lambda):
+            yield part
+            yield from _own_nodes(part)
 
 
 def boxes_wanted(helpers: Helpers, *errors: CompileError | None) -> Decisions:
@@ -182,11 +205,8 @@ def _given_twice(flow: Flow, node: Node) -> list[Node]:
 
 
 def _asked(node: Node) -> list[Node]:
-    """The operands of which `is` asks whether they are one object."""
-    match node:
-        case gast.Compare(ops=ops) if any(isinstance(op, gast.Is | gast.IsNot) for op in ops):
-            return [node.left, *node.comparators]
-    return []
+    """The operands of a question that lists of the lane cannot answer, such as `is` and `in`."""
+    return [node.left, *node.comparators] if isinstance(node, gast.Compare) else []
 
 
 def _receivers(node: Node) -> list[Node]:

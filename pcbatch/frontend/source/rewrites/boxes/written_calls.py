@@ -23,6 +23,7 @@ from pcbatch.frontend.source.tree import (
     no_parameters,
     subscript,
     supported,
+    target_of,
     with_fields,
 )
 from pcbatch.frontend.source.tree import (
@@ -79,7 +80,10 @@ def _of_python(w: Writer, node: Node, function: object) -> Node:
             w.refuse_boxes(arg)
         w.refuse_boxes_in(node.args[0])
     elif function in (map, filter) and len(node.args) > 1:
-        called = _applied(w, node.args[0], list(map(w.given_by, node.args[1:])))
+        elements = list(map(w.given_by, node.args[1:]))
+        called = _applied(w, node.args[0], elements)
+        if any(map(w.holds, elements)):
+            return _one_by_one(w, node, called, function is filter)
         return with_fields(node, args=[called, *map(w.read, node.args[1:])])
     elif function in OF_CLASSES:
         for arg in node.args:
@@ -113,6 +117,21 @@ def _defaultdict(w: Writer, node: Node) -> Node:
     if len(node.args) > 1 or node.keywords:
         raise CannotBox(node)
     return gast.copy_location(gast.Dict(keys=[], values=[]), node)
+
+
+def _one_by_one(w: Writer, node: Node, function: Node, filters: bool) -> Node:
+    """A `map` or a `filter` over boxes as a generator expression: each element is what it is when it is asked for."""
+    names = [w.new_name("element") for _ in node.args[1:]]
+    values = [load(name, node) for name in names]
+    targets, sources = [target_of(name, node) for name in names], list(map(w.read, node.args[1:]))
+    target, source = targets[0], sources[0]
+    if len(names) > 1:
+        target = gast.copy_location(gast.Tuple(elts=targets, ctx=gast.Store()), node)
+        source = call_of(load("zip", node), sources, node)
+    applied = call_of(function, values, node)
+    inner = gast.comprehension(target=target, iter=source, ifs=[applied] if filters else [], is_async=0)
+    made = gast.GeneratorExp(elt=values[0] if filters else applied, generators=[inner])
+    return gast.copy_location(made, node)
 
 
 def _ordered(w: Writer, node: Node, function: object) -> Node:

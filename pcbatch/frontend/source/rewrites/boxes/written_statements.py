@@ -100,7 +100,18 @@ def _kept(w: Writer, node: Node) -> Node:
     return gast.copy_location(gast.Assign(targets=[target], value=node.value, type_comment=None), node)
 
 
+def _refuse_another(w: Writer, node: Node) -> None:
+    """Raise CannotBox for a loop over what is in a box by a name that its body gives another one."""
+    parts = list(gast.walk(node.iter))
+    read = {part.id for part in parts if isinstance(part, gast.Name)}
+    inside = [part for each in (node.target, *node.body) for part in gast.walk(each)]
+    stored = {part.id for part in inside if isinstance(part, gast.Name) and isinstance(part.ctx, gast.Store)}
+    if any(map(w.is_boxed, parts)) and read & stored:
+        raise CannotBox(node)
+
+
 def _for(w: Writer, node: Node) -> Node:
+    _refuse_another(w, node)
     body, orelse = (statements(w, part) for part in (node.body, node.orelse))
     source = w.read(node.iter)
     if not w.is_boxed(node.target) or not isinstance(node.target, gast.Tuple | gast.List):
