@@ -266,12 +266,12 @@ def _check(cfg: CfgProgram, inferred: Inferred) -> None:
         check_types.run(cfg, inferred)
     except Restart as refused:
         codes = set[str]() if refused.error is None else {one.code for one in refused.error.diagnostics}
-        # What is known of an object may change by another name of it.
-        if codes and (codes <= check_types.NO_END or check_types.of_nothing(cfg, inferred)):
-            check_ownership.run(cfg, inferred)
         try:
             check_ownership.run(cfg, inferred)
         except Restart as other:
+            # What is known of an object may change by another name of it.
+            if codes and (codes <= check_types.NO_END or check_types.of_nothing(cfg, inferred)):
+                raise
             raise Restart(refused.wants, refused.error, other.error) from None
         raise
     check_ownership.run(cfg, inferred)

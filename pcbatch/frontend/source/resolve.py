@@ -35,7 +35,7 @@ def resolve(unit: Unit, node: Node, hidden: frozenset[str] = frozenset()) -> Any
             return unit.imports[node.id]
         if node.id in unit.bound or node.id in hidden:
             return MISSING
-        return _look_up(unit.fn, node.id)
+        return look_up(unit.fn, node.id)
     if isinstance(node, gast.Attribute):
         base = resolve(unit, node.value, hidden)
         return MISSING if base is MISSING else _attribute(unit, base, node.attr)
@@ -91,7 +91,8 @@ def is_batch_decorator(unit: Unit, node: Node) -> bool:
     return getattr(function, "__name__", None) == "batch" and module.split(".")[0] == "pcbatch"
 
 
-def _look_up(fn: FunctionType, name: str) -> Any:
+def look_up(fn: FunctionType, name: str) -> Any:
+    """Return what a name means that a function does not bind itself: a cell, a global or a builtin; else MISSING."""
     if name in fn.__code__.co_freevars:
         cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(name)]
         try:

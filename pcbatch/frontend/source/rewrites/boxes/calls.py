@@ -1,4 +1,4 @@
-"""What calls of Python's functions and of methods give, and which objects they store in others."""
+"""Calls of Python's functions and of methods in a points-to analysis: the objects that they give and store."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import gast
 
+from pcbatch.frontend.source.resolve import MISSING
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
 from pcbatch.frontend.source.rewrites.boxes import user_objects
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
-from pcbatch.frontend.source.rewrites.boxes.program import MISSING, Scope, is_super, is_user_class, meaning
+from pcbatch.frontend.source.rewrites.boxes.program import Scope, is_super, is_user_class, meaning
 from pcbatch.frontend.source.tree import Node
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _method(flow: Flow, node: Node, scope: Scope) -> Object:
 
 
 def _taken(flow: Flow, receiver: Object, name: str, node: Node, args: Sequence[Object], scope: Scope) -> Object:
-    """What a method gives that looks an element up, or takes it out."""
+    """The object that a method gives which looks an element up, or takes it out."""
     by_key = bool(node.args) and name != "popleft"
     found = flow.part(receiver, node.args[0], scope) if by_key else receiver.elements()
     for default in args[1:2]:
@@ -191,7 +192,7 @@ def _key(flow: Flow, node: Node, elements: Sequence[Object], scope: Scope) -> No
 
 
 def _applied(flow: Flow, function: Object, args: Sequence[Object], node: Node, scope: Scope) -> Object:
-    """What a function gives that Python's own code calls."""
+    """The object that a function gives which Python's own code calls."""
     made = Object()
     bodies = list(function.functions)
     named = meaning(node, scope)

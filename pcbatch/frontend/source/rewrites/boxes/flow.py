@@ -155,7 +155,7 @@ class Flow:
             body.returned.elements().unite(self.elements(node.value, scope))
 
     def _unknown(self, node: Node, scope: Scope, body: Body) -> None:
-        """What has a meaning that is not known here: its objects leave."""
+        """A construct whose meaning is not known here: its objects leave."""
         if isinstance(node, gast.stmt):
             self._statement(node, scope, body)
         elif isinstance(node, gast.expr):

@@ -1,8 +1,7 @@
-"""What a points-to analysis looks at: functions, their variables, and what names mean that are none of these."""
+"""Functions that a points-to analysis looks at, their variables, and the meaning of names that are none of these."""
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import inspect
 import linecache
@@ -11,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import Final, TypeGuard
+from typing import TypeGuard
 
 import gast
 
 from pcbatch.data.object_parts import is_user_code
+from pcbatch.frontend.source.resolve import MISSING, look_up
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.tree import SCOPES, Node
 
 Found = Callable[[object], FunctionType | None]  # the function of the user's behind an object that is called
-MISSING: Final = object()
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an earlier look at a program has found, by the identities of expressions.
+    """Facts that an earlier look at a program has found, by the identities of expressions.
 
     Attributes:
         mappings: those that are dicts, of which an iteration gives the keys.
@@ -73,17 +72,7 @@ def meaning(node: Node, scope: Scope) -> object:
         return static.__func__ if isinstance(static, staticmethod) else MISSING
     if not isinstance(node, gast.Name) or scope.find(node.id) is not None:
         return MISSING
-    return _global(scope.fn, node.id)
-
-
-def _global(fn: FunctionType, name: str) -> object:
-    if name in fn.__code__.co_freevars:
-        cell = (fn.__closure__ or ())[fn.__code__.co_freevars.index(name)]
-        try:
-            return cell.cell_contents
-        except ValueError:
-            return MISSING
-    return fn.__globals__.get(name, getattr(builtins, name, MISSING))
+    return look_up(scope.fn, node.id)
 
 
 def is_super(node: Node) -> bool:

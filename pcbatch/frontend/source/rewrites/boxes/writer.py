@@ -157,12 +157,11 @@ class Writer(BoxFacts):
         given = gast.copy_location(gast.NamedExpr(target=target_of(name, first), value=self.value(first)), first)
         arms = [load(name, first), self.value(last)]
         body, orelse = arms if isinstance(node.op, gast.Or) else arms[::-1]
-        test = attribute(arms[0], VALUE, first)
+        test = attribute(given, VALUE, first)
         if value.absent:
             there = compare(given, gast.IsNot(), constant(None, first), first)
-            test = gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, test]), first)
-        else:
-            test = attribute(given, VALUE, first)
+            held = attribute(load(name, first), VALUE, first)
+            test = gast.copy_location(gast.BoolOp(op=gast.And(), values=[there, held]), first)
         return gast.copy_location(gast.IfExp(test=test, body=body, orelse=orelse), node)
 
     def _comprehension(self, node: Node) -> Node:

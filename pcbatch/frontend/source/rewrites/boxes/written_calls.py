@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import gast
 
 from pcbatch.data.objects.boxes.values import unboxed
+from pcbatch.frontend.source.resolve import MISSING
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
 from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_display, is_quiet, is_simple
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
-from pcbatch.frontend.source.rewrites.boxes.program import MISSING, is_super, meaning
+from pcbatch.frontend.source.rewrites.boxes.program import is_super, meaning
 from pcbatch.frontend.source.tree import (
     Node,
     attribute,
