@@ -51,6 +51,25 @@ class Joinable:
         """Return this value where it is not None; the lane stops where it is."""
         return self
 
+    @property
+    def identity(self) -> Any:
+        """The number that tells apart what this value may stand for; that of None is less than zero."""
+        raise NotImplementedError
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The classes of the objects that this value, or those in a column, may stand for."""
+        return self.classes()
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether this value may stand for None."""
+        return True
+
+    def assumed(self) -> Any:
+        """Return this value where it is not None; where it is, anything is read of it."""
+        return self
+
     @staticmethod
     def none(static: Any, shape: tuple[int, ...]) -> Any:
         """Return what None is stored as: an array of a shape of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import site
 import sys
 import sysconfig
@@ -46,6 +47,18 @@ def is_user_code(code: CodeType) -> bool:
 def is_generated(code: CodeType) -> bool:
     """Return whether code is of a text that a library has put together: a method that `dataclass` makes."""
     return code.co_filename == "<string>"
+
+
+def fields_in_repr(cls: Any) -> tuple[str, ...] | None:
+    """Return the fields that the `__repr__` of a dataclass or a named tuple shows; None if a class has another one."""
+    owner = next(one for one in cls.__mro__ if "__repr__" in vars(one))
+    function = inspect.unwrap(vars(owner)["__repr__"])
+    if issubclass(cls, tuple) and function.__module__ == "collections":
+        return tuple(getattr(cls, "_fields", ()))
+    code = getattr(function, "__code__", None)
+    if "__dataclass_fields__" in vars(owner) and code is not None and is_generated(code):
+        return tuple(field.name for field in dataclasses.fields(owner) if field.repr)
+    return None
 
 
 def parts_of(value: Any) -> tuple[bool, list[Any]] | None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.data.aliasing import holds_same
 from pcbatch.data.checks import collecting
 from pcbatch.data.container import Container
 from pcbatch.data.functions.lifted import has_member, lifted, with_members
@@ -20,9 +21,10 @@ from pcbatch.data.functions.users_code import load_method, substitute
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import is_of_lane
 from pcbatch.data.mappings.lane_dict import COUNTER, ORDERED, LaneDict, missing_of
-from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet, LaneSet
+from pcbatch.data.mappings.lane_set import DictView, LaneFrozenSet, LaneSet, set_class
 from pcbatch.data.mappings.stored_table import MIXED
 from pcbatch.data.members import of_member
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.sequences.lane_list import LaneList, as_list
 from pcbatch.data.stored import UnlikeError
 from pcbatch.data.values import Value
@@ -76,6 +78,25 @@ def dict_display(*parts: Value) -> Value:
         else:
             made[key] = value
     return made
+
+
+def of_objects(value: Value) -> Value:
+    """Return a value with sets and dicts of the lane in place of Python's, in tuples and lists too, whose keys are
+    objects of the user's."""
+    if type(value) in (tuple, list):
+        parts = list(map(of_objects, value))
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else type(value)(parts)
+    if type(value) not in (set, frozenset, dict) or not any(map(_has_objects, value)):
+        return value
+    if type(value) is dict:
+        return holds_same(LaneDict.known(value), value)
+    made = set_class(value).from_items(list(value))
+    made.history = MIXED  # the order in which they were added is not known
+    return made
+
+
+def _has_objects(key: Value) -> bool:
+    return any(map(_has_objects, key)) if isinstance(key, tuple) else is_plain_object(key)
 
 
 class Spread:

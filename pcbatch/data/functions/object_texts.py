@@ -7,8 +7,6 @@ An object becomes the parts of a template: literal texts, and its own parts, eac
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from typing import Any
 
 import jax
@@ -16,7 +14,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.container import class_for
 from pcbatch.data.members import MemberValue
-from pcbatch.data.object_parts import is_generated
+from pcbatch.data.object_parts import fields_in_repr
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.tuples.atoms import leads_to_tuples
 from pcbatch.data.objects.tuples.classes import NeedsClasses
@@ -85,14 +83,7 @@ def _shown_fields(cls: Any, conversion: int) -> tuple[str, ...] | None:
     class makes texts by another method."""
     if (conversion != REPR and cls.__str__ is not object.__str__) or cls.__format__ is not object.__format__:
         return None
-    owner = next(one for one in cls.__mro__ if "__repr__" in vars(one))
-    function = inspect.unwrap(vars(owner)["__repr__"])
-    if issubclass(cls, tuple) and function.__module__ == "collections":
-        return tuple(getattr(cls, "_fields", ()))
-    code = getattr(function, "__code__", None)
-    if "__dataclass_fields__" in vars(owner) and code is not None and is_generated(code):
-        return tuple(field.name for field in dataclasses.fields(owner) if field.repr)
-    return None
+    return fields_in_repr(cls)
 
 
 def _of_elements(values: LaneList) -> Text | None:

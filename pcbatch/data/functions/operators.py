@@ -26,12 +26,15 @@ from pcbatch.data.container import Collection, Container, lane_value
 from pcbatch.data.functions import builtins as of_lane
 from pcbatch.data.functions import mappings, python_numbers, sequence_builtins, texts, type_questions, users_code
 from pcbatch.data.functions.iteration import DICT_VIEWS, KEYS_VIEW
+from pcbatch.data.functions.lifted import lifted
 from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
 from pcbatch.data.functions.users_code import PLAIN, in_exception, method_of, substitute, users_method
+from pcbatch.data.mappings.keys import hashable, is_of_lane
 from pcbatch.data.members import data_of
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
@@ -177,10 +180,12 @@ def _contains(item: Value, container: Value) -> Value:
         container = lane_value(container)
     if isinstance(container, Collection):
         return container.contains(item)
-    if isinstance(item, Ref) and isinstance(container, set | frozenset | Mapping):
-        return hash(item)  # refuses that
+    if isinstance(item, Ref) and isinstance(container, set | frozenset | dict):
+        return lifted(container, item).contains(item)
     if isinstance(item, Optional) and isinstance(container, set | frozenset | Mapping | range):
         return jnp.where(is_none(item), None in container, contains(narrowed(item), container))
+    if isinstance(container, set | frozenset | dict) and is_plain_object(item) and is_of_lane(item):
+        return _any_equal(hashable(item), filter(is_plain_object, container))
     if isinstance(container, jax.Array) or (isinstance(item, jax.Array) and isinstance(container, np.ndarray)):
         return jnp.any(jnp.asarray(container) == item)
     if isinstance(item, jax.Array) and isinstance(container, range):

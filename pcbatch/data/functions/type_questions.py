@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import jax
@@ -21,15 +23,19 @@ from pcbatch.data.functions.builtins import is_
 from pcbatch.data.functions.python_numbers import attribute
 from pcbatch.data.functions.python_objects import python_object
 from pcbatch.data.functions.users_code import load_attribute
+from pcbatch.data.mappings.key_objects import compares_identity
 from pcbatch.data.mappings.lane_dict import LaneDict
+from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects import questions
 from pcbatch.data.objects.attributes import class_attribute
 from pcbatch.data.objects.questions import RECORDS
+from pcbatch.data.objects.ref_type import MADE_TABLE
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, Tracer, kind_of, number, origin_of
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
+from pcbatch.data.stored import by_identity
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.values import Value
 from pcbatch.errors import Refusal
@@ -122,20 +128,27 @@ def dir_(*args: Value) -> list[str]:
 
 
 def id_(value: Value, /) -> int:
-    """The builtin `id`; refuses values of a lane."""
-    return _no_object("id", value)
+    """The builtin `id`: of a record of the lane its number; refuses other values of a lane."""
+    if isinstance(value, Ref) and value.pcbatch_type.table == MADE_TABLE:
+        return number(value.pcbatch_id)  # type: ignore[no-any-return]
+    if is_plain_object(value):
+        title = f"`id` tells objects of the class {type(value).__name__} apart"
+        raise by_identity("PCB305", title, "ask `is`, or compare fields of theirs", value)
+    if isinstance(value, type | ModuleType | FunctionType | BuiltinFunctionType | Enum | None):
+        return id(value)
+    return _no_object("id", "ask `is` to compare objects, and `==` to compare values")
 
 
 def hash_(value: Value, /) -> int:
     """The builtin `hash`; refuses values of a lane."""
-    return _no_object("hash", value) if isinstance(value, (Tracer, *RECORDS)) else hash(value)
+    if isinstance(value, (Tracer, *RECORDS)) or (is_plain_object(value) and compares_identity(type(value))):
+        return _no_object("hash", "write `==` to compare values")
+    return hash(value)
 
 
-def _no_object(name: str, value: Value) -> int:
-    if isinstance(value, (Tracer, *RECORDS)):
-        title = f"`{name}` is of one Python object, and values of lanes are not objects"
-        raise Refusal("PCB305", title, helps=("write `==` to compare values",))
-    return id(value)
+def _no_object(name: str, help: str) -> int:
+    title = f"`{name}` is of one Python object, and values of lanes are not objects"
+    raise Refusal("PCB305", title, helps=(help,))
 
 
 def isscalar_(value: Value) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from pcbatch.data.capacity import rounded
 from pcbatch.data.host.ragged import Kind, Ragged
 from pcbatch.data.host.ragged_forms import in_tables
+from pcbatch.data.mappings import key_hashes
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.bucket_search import FIRST, WIDTH, buckets_of
 from pcbatch.data.mappings.hash_table import HashTable, buckets_for
@@ -75,4 +76,4 @@ def _places(keys: Any, lengths: np.ndarray, buckets: int) -> Places | None:
 
 @partial(jax.jit, static_argnums=1)
 def _buckets(leaves: list[Any], buckets: int) -> tuple[Any, Any]:
-    return buckets_of(lane_keys.hashed(leaves), buckets)
+    return buckets_of(key_hashes.hashed(leaves), buckets)

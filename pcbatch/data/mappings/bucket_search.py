@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pcbatch.data.mappings import key_equality
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.stamps import FREE
 from pcbatch.data.values import Column, Columns, Index, Value
@@ -74,9 +75,9 @@ def places_alone(
     def at(bucket: Index, column: Index) -> tuple[Value, Value]:
         stamp, *key = _at([stamps, *columns], (*around, bucket, column))
         pairs = list(zip(key, leaves, strict=True))
-        equal = reduce(jnp.logical_and, [*starmap(lane_keys.may_equal, pairs), *kept, stamp >= 0])
+        equal = reduce(jnp.logical_and, [*starmap(key_equality.may_equal, pairs), *kept, stamp >= 0])
         for part, leaf in pairs:
-            equal = lane_keys.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
+            equal = key_equality.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
         return stamp, equal
 
     def step(c: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -106,7 +107,7 @@ def in_second(places: tuple[Value, Value]) -> Value:
 
 
 def _same(row: Value, leaves: list[Value], kept: list[Value]) -> Value:
-    hits = [lane_keys.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
+    hits = [key_equality.equal(column, leaf) for column, leaf in zip(row, leaves, strict=True)]
     return reduce(jnp.logical_and, [*hits, *kept] or [True])
 
 

@@ -13,8 +13,10 @@ from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import ENTRIES, INNER_ENTRIES, limit, require_room
 from pcbatch.data.columns import same_leaves
 from pcbatch.data.elements import as_element, join_origins, origins_of, unify
+from pcbatch.data.mappings import key_equality
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.hash_table import HashTable, KeyPlace, in_places, storing_all
+from pcbatch.data.mappings.key_objects import as_objects
 from pcbatch.data.mappings.stored_table import MIXED, REMOVED, Origins, StoredTable
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import note, number
@@ -62,6 +64,8 @@ class Entries(StoredTable):
             if len(known) == len(leaves) and all(x is y for x, y in zip(known, leaves, strict=True)):
                 return self._found[2]
         place = self.table.find(lane_keys.hashable(key))
+        there = jax.tree.map(lambda leaf: leaf[place.bucket, place.column], self.table.keys)
+        key_equality.require_unchanged(there, place.present)
         self._found = (leaves, self.table, place)
         return place
 
@@ -69,7 +73,7 @@ class Entries(StoredTable):
         """Keys or values in their order, as a list of the lane."""
         if self.table is None:
             return LaneList.from_list([])  # type: ignore[no-any-return]
-        columns = self.table.entries(part)
+        columns, part = as_objects(self.table.entries(part)), as_objects(part)
         values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
         if not any(is_stored(part) and not lane_keys.is_row(part) for part in inner_parts(columns)):
             unordered = holds_same(LaneList.tree_unflatten(origins, (in_places(part), self.table.count)), self)
@@ -89,7 +93,7 @@ class Entries(StoredTable):
         return self.as_list()
 
     def _noted_key(self, key: Value) -> Value:
-        leaves, tree = lane_keys.parts(key)
+        leaves, tree = jax.tree.flatten(as_objects(key), is_leaf=lane_keys.is_row)
         return jax.tree.unflatten(
             tree, [note(leaf, origin) for leaf, origin in zip(leaves, self.key_origins, strict=True)]
         )
@@ -99,7 +103,7 @@ class Entries(StoredTable):
     def _make_table(self, key: Value, value: Value, room: int = 0) -> None:
         size = max(self._start(), rounded(room))
         self.table = HashTable.empty(key, value, size)
-        self.key_origins, self.value_origins = origins_of(lane_keys.plain(key)), origins_of(as_element(value))
+        self.key_origins, self.value_origins = _key_origins(key), origins_of(as_element(value))
 
     def _start(self) -> int:
         """The number of entries that one that gets its first one has room for."""
@@ -125,13 +129,14 @@ class Entries(StoredTable):
         self._reserve()
         assert self.table is not None
         value = as_element(value)
-        self.key_origins = join_origins(self.table.keys, self.key_origins, lane_keys.plain(key), origins_of(key))
+        keys = as_objects(self.table.keys)
+        self.key_origins = join_origins(keys, self.key_origins, as_objects(key), _key_origins(key))
         self.value_origins = join_origins(self.table.values, self.value_origins, value, origins_of(value))
         before = self.table
         table, value = before.with_types(key, value)
         if not same_leaves(before, table):
             self.table = table
-        found = lane_keys.fitted(key, table.keys)
+        found = key_equality.fitted(key, table.keys)
         limit(found is not None and found[1], TOO_LARGE)
         return value
 
@@ -205,12 +210,13 @@ class Entries(StoredTable):
             self.value_origins = () if values is None else values.origins
         self._reserve()
         assert self.table is not None
-        self.key_origins = join_origins(self.table.keys, self.key_origins, key, keys.origins)
+        self.key_origins = join_origins(as_objects(self.table.keys), self.key_origins, as_objects(key), keys.origins)
         if values is not None:
             self.value_origins = join_origins(self.table.values, self.value_origins, value, values.origins)
         self.table, _ = self.table.with_types(key, value)
         stored = self.table.keys
-        kept = jax.vmap(lambda key: jnp.asarray((lane_keys.fitted(key, stored) or (0, False))[1]))(columns)
+        key_equality.require_unchanged(stored, self.table.live)
+        kept = jax.vmap(lambda key: jnp.asarray((key_equality.fitted(key, stored) or (0, False))[1]))(columns)
         limit(jnp.all(kept | ~where), TOO_LARGE)
         self.table = storing_all(self.table, columns, None if values is None else _typed(self.table, values), where)
 
@@ -219,7 +225,13 @@ class Entries(StoredTable):
         assert self.table is not None
         if other.table is None:
             return jnp.zeros(self.table.shape, bool)
+        for table in (self.table, other.table):
+            key_equality.require_unchanged(table.keys, table.live)
         return self.table.entries_that(lambda key, value: other.table.find(key).present)
+
+
+def _key_origins(key: Value) -> Origins:
+    return origins_of(as_objects(lane_keys.plain(key)))
 
 
 def _typed(table: HashTable, values: LaneList) -> Value:

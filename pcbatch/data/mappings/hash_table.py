@@ -38,6 +38,7 @@ from pcbatch.data.checks import TABLE, collecting, going_on, making, require_roo
 from pcbatch.data.columns import Shape, leaf_at, put, row, same_leaves, with_row
 from pcbatch.data.conditional_stores import put_where
 from pcbatch.data.elements import as_element, blank, unify
+from pcbatch.data.mappings import key_equality, key_hashes
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.bucket_search import WIDTH, buckets_of, in_second, places_alone, places_together
 from pcbatch.data.mappings.stamps import FREE, HOLE, by_stamp, last_stamp_again, ranks, stamps_without_gap
@@ -154,14 +155,14 @@ class HashTable:
 
     def find(self, key: Value) -> KeyPlace:
         """Return the place of a key; one that cannot be equal to any key of the table is not present."""
-        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        found = key_equality.fitted(lane_keys.plain(key), self.keys)
         if found is None:
             zero = jnp.int32(0)
             return KeyPlace(zero, zero, jnp.bool_(False), jnp.bool_(False), jnp.int32(FREE))
         tables, around = self._around
         columns, leaves = lane_keys.parts(tables.keys)[0], lane_keys.parts(found[0])[0]
         kept = [] if found[1] is True else [found[1]]
-        buckets = buckets_of(lane_keys.hashed(leaves), self.shape[0])
+        buckets = buckets_of(key_hashes.hashed(leaves), self.shape[0])
         places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, around)
         other = in_second(places)
         place = jnp.where(other, places[1], places[0])
@@ -183,7 +184,7 @@ class HashTable:
         new = new & ~full
         tables, around = self._around
         at = (*around, place.bucket, place.column)
-        found = lane_keys.fitted(lane_keys.plain(key), self.keys)
+        found = key_equality.fitted(lane_keys.plain(key), self.keys)
         assert found is not None
         keys = put_where(tables.keys, at, found[0], new)
         stamps = put_where(tables.stamps, at, self.clock, new)
@@ -315,7 +316,7 @@ class HashTable:
     def unified(self, lead: Shape, other: HashTable, other_lead: Shape) -> tuple[HashTable, HashTable]:
         """Return this table and another one, or tables with these leads, with the type that covers both."""
         mine, theirs = (*lead, *self.stamps.shape[-2:]), (*other_lead, *other.stamps.shape[-2:])
-        keys, other_keys = unify(self.keys, mine, other.keys, theirs)
+        keys, other_keys = lane_keys.unified(self.keys, mine, other.keys, theirs)
         values, other_values = unify(self.values, mine, other.values, theirs)
         capacity = max(self.capacity, other.capacity)
         return self.retyped(keys, values, capacity, lead), other.retyped(other_keys, other_values, capacity, other_lead)

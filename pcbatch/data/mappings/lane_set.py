@@ -14,6 +14,7 @@ from pcbatch.data.checks import limit, making, require
 from pcbatch.data.container import Container, for_kind
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.entries import Entries
+from pcbatch.data.mappings.key_objects import as_objects
 from pcbatch.data.mappings.python_hashes import has_hash
 from pcbatch.data.mappings.set_order import ALONE, FIRST, python_order
 from pcbatch.data.mappings.stored_table import ADDED, MIXED, REMOVED
@@ -186,7 +187,7 @@ class LaneSet(Entries):
         """Return the elements in no order that Python would know."""
         if self.table is None:
             return self.keys_list()
-        columns = self.table.in_any_order(self.table.keys)
+        columns = as_objects(self.table.in_any_order(self.table.keys))
         made: LaneList = LaneList.tree_unflatten(self.key_origins, (columns, self.table.count))
         return holds_same(made, self)
 
@@ -195,7 +196,7 @@ class LaneSet(Entries):
         """Whether the order in which Python goes over the elements is known."""
         if self.table is None:
             return True
-        return self.history != MIXED and has_hash(self.table.keys)
+        return self.history != MIXED and has_hash(lane_keys.python_form(self.table.keys))
 
     def as_list(self) -> LaneList:
         """Return the elements in the order in which Python goes over them; refuses sets whose order is not known."""
@@ -211,11 +212,11 @@ class LaneSet(Entries):
                 cures=Cure.ALONG | Cure.LOOP,
                 wants=Decisions(ordered=True),
             )
-        keys = self.keys_list()  # where none was removed: of its rows nothing is needed else
-        columns, added, live = self.table.added() if self.history == REMOVED else (keys.columns, keys.length, True)
-        order = python_order(columns, added, live)
-        columns = jax.tree.map(lambda leaf: leaf[order], columns)
-        made: LaneList = LaneList.tree_unflatten(keys.origins, (columns, keys.length))
+        keys = self.table.entries(self.table.keys)  # where none was removed: of its rows nothing is needed else
+        columns, added, live = self.table.added() if self.history == REMOVED else (keys, self.table.count, True)
+        order = python_order(lane_keys.python_form(columns), added, live)
+        columns = as_objects(jax.tree.map(lambda leaf: leaf[order], columns))
+        made: LaneList = LaneList.tree_unflatten(self.key_origins, (columns, self.table.count))
         return made
 
     @Facts(changes=True, ambiguous=True, only_stores=True, iterates=True, stepwise=True)

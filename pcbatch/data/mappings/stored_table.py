@@ -15,6 +15,7 @@ from pcbatch.data.container import lane_value
 from pcbatch.data.elements import join_origins, unify
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.hash_table import HashTable, KeyPlace
+from pcbatch.data.mappings.key_objects import as_objects
 from pcbatch.data.origins import Origin
 from pcbatch.data.stored import Stored, UnlikeError, lists_in
 from pcbatch.data.values import Column, Index, Value
@@ -150,7 +151,7 @@ class StoredTable(Stored):
             if (a.capacity, lane_keys.kinds(a.keys)) != (b.capacity, lane_keys.kinds(b.keys)) and history == REMOVED:
                 history = MIXED  # a table that is made again forgets what was removed
             origins = (
-                join_origins(a.keys, origins[0], b.keys, other.key_origins),
+                join_origins(as_objects(a.keys), origins[0], as_objects(b.keys), other.key_origins),
                 join_origins(a.values, origins[1], b.values, other.value_origins),
             )
             a, b = a.unified(lead, b, other_lead)

@@ -17,6 +17,7 @@ from pcbatch.data.columns import Unset
 from pcbatch.data.container import Container
 from pcbatch.data.host.host_forms import register, replaced
 from pcbatch.data.host.ragged import element_of
+from pcbatch.data.mappings.hash_table import HashTable
 from pcbatch.data.objects.made import CopiedSchema, MadeSchema, heap_lists, made_schema, mentions_made
 from pcbatch.data.objects.packed import Packed
 from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
@@ -24,6 +25,7 @@ from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.unpack import Objects
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.values import Columns, Value
+from pcbatch.errors import Refusal
 
 
 @pytree_node("value", "rows", static="schema", named=True)
@@ -167,7 +169,23 @@ def with_heap_in_result(value: Value) -> Value:
         return type(value)._make(with_heap_in_result(part) for part in value)
     if type(value) is dict:
         return {key: with_heap_in_result(part) for key, part in value.items()}
-    return WithHeap(value, tuple(one.copy() for one in heap_lists()), made_schema())
+    lists = tuple(one.copy() for one in heap_lists())
+    _refuse_record_keys((value, lists), "a result")
+    return WithHeap(value, lists, made_schema())
+
+
+def _refuse_record_keys(value: Value, what: str) -> None:
+    """Refuse dicts and sets whose keys are records: on the host these have other numbers, or none."""
+    tables = [part for part in jax.tree.leaves(value, is_leaf=_is_table) if _is_table(part)]
+    for table in tables:
+        _refuse_record_keys(table.values, what)
+        if any(isinstance(part, Ref) for part in jax.tree.leaves(table.keys, is_leaf=lambda x: isinstance(x, Ref))):
+            helps = ("give a list of pairs, `list(d.items())`, or a dict whose keys are fields of the objects",)
+            raise Refusal("PCB320", f"{what} holds a dict or set whose keys are records of the lane", helps=helps)
+
+
+def _is_table(part: object) -> bool:
+    return isinstance(part, HashTable)
 
 
 register(WithHeap, lambda value: Made(value.value, value.rows, value.schema))
@@ -199,6 +217,7 @@ def _is_with_heap(part: object) -> bool:
 def _absorbed(part: WithHeap) -> Callable[[Value], Value]:
     """Append records to the heap; return what makes references into it of those of the part."""
     lists, schema = heap_lists(), made_schema()
+    _refuse_record_keys((part.value, part.rows), "an argument")
     places = [schema.number_of(one.cls) for one in part.schema.classes]
     starts = []
     for k, place in enumerate(places):

@@ -189,7 +189,9 @@ class Ref(Joinable):
         return number(jnp.logical_not(self == other))
 
     def __hash__(self) -> int:
-        raise refused(f"{REFUSED} has no hash in a lane", "keep a number in the record, and use that as the key")
+        title, helps = f"{REFUSED} has no hash in a lane", ("keep a number in the record, and use that as the key",)
+        why = "it makes a dict or set of records of the lane"
+        raise Refusal("PCB320", title, helps=helps, cures=Cure.ALONG | Cure.LOOP, why=why)
 
     def _ordered(self, name: str, other: object) -> Value:
         refuse_own_order(self)
@@ -226,10 +228,29 @@ class Ref(Joinable):
         """Return the classes that the record may be of; none if it is an array of references."""
         return () if is_array(self) else self.pcbatch_type.types
 
+    @property
+    def identity(self) -> Value:
+        """The number of the record, -1 for None."""
+        return self.pcbatch_id
+
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The classes of the records, also of references in a column."""
+        return self.pcbatch_type.types
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether the reference may be None."""
+        return self.pcbatch_type.optional
+
+    def assumed(self) -> Ref:
+        """Return this reference as one that is not None."""
+        return as_class(self, object)
+
     def present(self) -> Ref:
         """Return this reference where it is not None; the lane stops where it is, as None has no place in an order."""
         limit(self.pcbatch_id >= 0, "None is among objects that are sorted: Python refuses it where it compares it")
-        return as_class(self, object)
+        return self.assumed()
 
 
 def _root_at(ref: Ref, index: Index) -> Ref:

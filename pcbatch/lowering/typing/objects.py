@@ -18,25 +18,17 @@ import jax
 from pcbatch.data.aliasing import Key
 from pcbatch.data.container import Container as LaneContainer
 from pcbatch.data.object_parts import attributes, is_plain_object
-
-_registered: list[type] = []
+from pcbatch.data.object_pytrees import register_class
 
 
 def register_made(value: Any, existing: Container[Key]) -> None:
     """Register the classes of the objects in a value with JAX, but for objects that existed before."""
     for leaf in jax.tree.leaves(value):
         if is_plain_object(leaf) and ("object", id(leaf)) not in existing:
-            cls = type(leaf)
             if jax.tree_util.all_leaves([leaf]):  # an object before it may have the same class
-                jax.tree_util.register_pytree_with_keys(cls, _flatten, _unflattener(cls))
-                _registered.append(cls)
+                register_class(type(leaf))
             for part in attributes(leaf).values():
                 register_made(part, existing)
-
-
-def registered_classes() -> int:
-    """Return how many classes `register_made` has registered."""
-    return len(_registered)
 
 
 def on_cycle(value: Any) -> list[Any]:
@@ -80,19 +72,3 @@ def _parts(value: Any) -> list[Any]:
         return list(value.values())
     simple = isinstance(value, jax.Array | int | float | str | bytes | None | LaneContainer)
     return [] if simple or not is_plain_object(value) else list(attributes(value).values())
-
-
-def _flatten(value: Any) -> tuple[tuple[tuple[Any, Any], ...], tuple[str, ...]]:
-    found = attributes(value)
-    names = tuple(sorted(found))
-    return tuple((jax.tree_util.GetAttrKey(name), found[name]) for name in names), names
-
-
-def _unflattener(cls: type) -> Any:
-    def unflatten(names: tuple[str, ...], children: Any) -> Any:
-        value: Any = object.__new__(cls)
-        for name, child in zip(names, children, strict=True):
-            object.__setattr__(value, name, child)
-        return value
-
-    return unflatten

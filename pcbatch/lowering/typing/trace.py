@@ -19,6 +19,7 @@ import numpy as np
 from pcbatch.contexts import setting
 from pcbatch.data.aliasing import Alias, Parts, aliases, changed_copy, noting_choices, noting_copies
 from pcbatch.data.checks import LIMIT, PrimitiveCheck, collecting
+from pcbatch.data.functions.mappings import of_objects
 from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.made import WantsRecords
 from pcbatch.data.objects.made_classes import classes_of_objects
@@ -284,7 +285,7 @@ def _trace(fn: Callable[..., Any], ins: Sequence[Abstract], results: int, writte
 def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any, ...]:
     """The results of a call; refuses one that changes an argument, or gives what cannot be kept."""
     before = state_of(args)  # a list or dict that the function changes would be lost
-    out = fn(*args)
+    out = of_objects(fn(*args))
     if changed_copy() is not None:
         raise ChangedArgument(
             "an object in a list or a dict of this lane is changed in place where it is traced",
