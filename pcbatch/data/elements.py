@@ -24,7 +24,7 @@ from pcbatch.data.container import Container, Varying, class_for, lane_value
 from pcbatch.data.joinable import Joinable, joined
 from pcbatch.data.mappings.ordered_keys import keeping_order, ordered, plain
 from pcbatch.data.members import of_member
-from pcbatch.data.object_parts import is_plain_object
+from pcbatch.data.object_parts import is_frozen, is_plain_object, register_class
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import KINDS, Origin, both, either, kind_of, met, note, source_of
 from pcbatch.data.stored import Stored, UnlikeError, by_identity, is_part, is_stored, is_table, parts
@@ -44,7 +44,10 @@ def prepare(value: Value) -> Value:
         raise Refusal("PCB304", title, helps=("use one whose keys are tuples: `seen[a, b]` for `seen[a][b]`",))
     value = ordered(value)
     children, tree = one_level(value)
-    if tree is None and is_plain_object(value):  # the first one of its class, of which JAX does not know the parts
+    if tree is None and is_plain_object(value) and is_frozen(type(value)):
+        register_class(type(value))
+        children, tree = one_level(value)
+    elif tree is None and is_plain_object(value):  # the first one of its class, of which JAX does not know the parts
         title = f"an object of {type(value).__name__} is an element of a list of the lane"
         raise by_identity("PCB304", title, "keep its attributes in the list, as a tuple", value)
     return value if tree is None else jax.tree.unflatten(tree, [prepare(child) for child in children])

@@ -26,6 +26,7 @@ PACKAGES = tuple({*(sysconfig.get_paths()[name] for name in ("purelib", "platlib
 INSTALLED = (*PACKAGES, *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib")))
 """The folders of installed packages, and of Python."""
 OURS = str(Path(__file__).parents[1]) + "/"
+_registered: list[type] = []
 OTHERS = frozenset({"jax", "jaxlib", "numpy", "pcbatch", *sys.builtin_module_names})
 
 
@@ -47,6 +48,11 @@ def is_user_code(code: CodeType) -> bool:
 def is_generated(code: CodeType) -> bool:
     """Return whether code is of a text that a library has put together: a method that `dataclass` makes."""
     return code.co_filename == "<string>"
+
+
+def is_frozen(cls: Any) -> bool:
+    """Return whether no field of an object of a class is assigned after its `__init__`, as `dataclass` sees to."""
+    return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
 
 
 def fields_in_repr(cls: Any) -> tuple[str, ...] | None:
@@ -113,3 +119,30 @@ def _slots(cls: type) -> Iterator[str]:
     slots = vars(cls).get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     return (name for name in names if name not in ("__dict__", "__weakref__"))
+
+
+def register_class(cls: type) -> None:
+    """Register a class with JAX, which nobody has registered."""
+    jax.tree_util.register_pytree_with_keys(cls, _flatten, _unflattener(cls))
+    _registered.append(cls)
+
+
+def registered_classes() -> int:
+    """Return how many classes `register_class` has registered."""
+    return len(_registered)
+
+
+def _flatten(value: Any) -> tuple[tuple[tuple[Any, Any], ...], tuple[str, ...]]:
+    found = attributes(value)
+    names = tuple(sorted(found))
+    return tuple((jax.tree_util.GetAttrKey(name), found[name]) for name in names), names
+
+
+def _unflattener(cls: type) -> Any:
+    def unflatten(names: tuple[str, ...], children: Any) -> Any:
+        value: Any = object.__new__(cls)
+        for name, child in zip(names, children, strict=True):
+            object.__setattr__(value, name, child)
+        return value
+
+    return unflatten

@@ -258,7 +258,7 @@ def test_the_fault_beside_tuples_is_shown_and_not_what_they_would_lack_without_r
 
     def value(node):
         if node[0] == "num":
-            return node[1] + 0 * id(node)
+            return node[1] + 0 * hash(node)
         return value(node[1]) + value(node[2])
 
     with pytest.raises(pcbatch.CompileError) as refused:

@@ -15,7 +15,8 @@ from pcbatch.data.columns import Shape, Unset, one_level, padded, room
 from pcbatch.data.joinable import Joinable
 from pcbatch.data.mappings import key_objects
 from pcbatch.data.mappings.key_objects import KeyRecord
-from pcbatch.data.mappings.keys import behind, is_row, parts, refusal, tuple_like, with_axes
+from pcbatch.data.mappings.keys import behind_end, is_row, parts, refusal, tuple_like, with_axes
+from pcbatch.data.object_parts import is_frozen
 from pcbatch.data.row_search import first_row
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_tuple import LaneTuple
@@ -111,7 +112,7 @@ def _fitted_row(key: Value, columns: Columns, lead: Shape) -> tuple[Value, Value
     if found is None:
         return None
     row = columns.with_data(found[0], length, columns.origins)
-    kept = True if found[1] is True else jnp.all(found[1] | behind(row), axis=-1)
+    kept = True if found[1] is True else jnp.all(found[1] | behind_end(row), axis=-1)
     return row, kept if here <= size else kept & (length <= size)
 
 
@@ -124,7 +125,7 @@ def equal(row: Value, part: Value) -> Value:
         return same
     pairs = zip(parts(row.columns)[0], parts(part.columns)[0], strict=True)
     inner = reduce(jnp.logical_and, [equal(x, y) for x, y in pairs] or [True])
-    return same & jnp.all(inner | with_axes(behind(part), same.ndim + 1), axis=-1)
+    return same & jnp.all(inner | with_axes(behind_end(part), same.ndim + 1), axis=-1)
 
 
 def may_equal(row: Value, part: Value) -> Value:
@@ -197,7 +198,7 @@ def require_unchanged(keys: Value, where: Flag) -> None:
     """Let the lane stop where objects that are keys, or columns of keys, are no longer what they were when they were
     stored; `where`: those that count."""
     for one in jax.tree.leaves(keys, is_leaf=lambda part: isinstance(part, KeyRecord)):
-        if isinstance(one, KeyRecord) and not key_objects.is_frozen(one.record.types[0]):
+        if isinstance(one, KeyRecord) and not is_frozen(one.record.types[0]):
             limit(jnp.all(_is_unchanged(one) | ~where), CHANGED)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from pcbatch.data.by_width import by_width
 from pcbatch.data.columns import room
-from pcbatch.data.mappings.keys import behind as behind_end
-from pcbatch.data.mappings.keys import is_row, parts, with_axes
+from pcbatch.data.mappings.keys import behind_end, is_row, parts, with_axes
 from pcbatch.data.row_search import length_of_run, run_at
 from pcbatch.data.values import Column, Columns, Value
 

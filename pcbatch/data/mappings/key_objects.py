@@ -22,8 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.data.joinable import Joinable
-from pcbatch.data.object_parts import fields_in_repr, is_plain_object, is_users
-from pcbatch.data.object_pytrees import register_class
+from pcbatch.data.object_parts import fields_in_repr, is_frozen, is_plain_object, is_users, register_class
 from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.stored import by_identity
 from pcbatch.data.values import Value
@@ -85,11 +84,6 @@ def compares_identity(cls: Any) -> bool:
     return bool(cls.__eq__ is object.__eq__)
 
 
-def is_frozen(cls: Any) -> bool:
-    """Return whether no field of an object of a class is assigned after its `__init__`."""
-    return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
-
-
 def fields_told(value: Value, names: tuple[str, ...]) -> tuple[Value, ...]:
     """Return the fields of an object that tell it apart."""
     return tuple(getattr(value, name) for name in names)
@@ -113,7 +107,7 @@ def require_values(key: Value) -> None:
 
 def where_present(record: Value, told: Value) -> KeyRecord:
     """Return a key for a reference that may be None, with the fields that tell it apart where it is not."""
-    present = record.pcbatch_id >= 0
+    present = record.identity >= 0
 
     def blanked(leaf: Value) -> Value:
         leaf = jnp.asarray(leaf)

@@ -261,7 +261,7 @@ def is_nan(key: Value) -> Value:
     for part in parts(key)[0]:
         if is_row(part):
             holds = is_nan(part.columns)
-            held = holds if holds is False else jnp.any(holds & ~behind(part), axis=-1)
+            held = holds if holds is False else jnp.any(holds & ~behind_end(part), axis=-1)
         elif isinstance(part, jax.Array) and jnp.issubdtype(part.dtype, jnp.inexact):
             held = jnp.isnan(part)
         else:
@@ -275,7 +275,7 @@ def require_no_nan(key: Value) -> None:
     limit(list_order.not_(is_nan(key)), NAN_KEY)
 
 
-def behind(row: Value) -> Value:
+def behind_end(row: Value) -> Value:
     """Return the mask of the places behind the end of a row, for each in a column."""
     size = room(row.columns, jnp.ndim(row.length))
     length = jnp.asarray(row.length)[..., None]

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from pcbatch.data.aliasing import note_value
 from pcbatch.data.checks import limit, require
 from pcbatch.data.container import lane_value
+from pcbatch.data.object_parts import is_frozen
 from pcbatch.data.objects import decode
 from pcbatch.data.objects.ref_type import (
     MADE_TABLE,
@@ -143,7 +144,7 @@ def assign(ref: Ref, name: str, value: Value) -> None:
             if attribute.fset is None:
                 raise AttributeError(f"property '{name}' of '{cls.__name__}' object has no setter")
             raise refused(f"`{name}` is a property of {cls.__name__}", "write a method that changes the object")
-        if issubclass(cls, tuple) or _is_frozen(cls):
+        if issubclass(cls, tuple) or is_frozen(cls):
             raise AttributeError(f"cannot assign to field '{name}'")
         if "__setattr__" in methods_of(cls):
             raise refused(f"{cls.__name__} has a `__setattr__` of its own", "write a method that changes the object")
@@ -161,11 +162,6 @@ def assign(ref: Ref, name: str, value: Value) -> None:
     for place in places:
         if place is not None:
             type_.schema.write(place, ref.pcbatch_id, value)
-
-
-def _is_frozen(cls: type) -> bool:
-    parameters = getattr(cls, "__dataclass_params__", None)
-    return parameters is not None and bool(parameters.frozen)
 
 
 def _note_methods(ref: Ref, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from pcbatch.data.container import Container
+from pcbatch.data.object_parts import is_frozen
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import field_names, is_record
 
@@ -54,8 +55,7 @@ def declares_fields(cls: type) -> bool:
 
 def is_mutable(cls: type) -> bool:
     """Return whether objects of a class can be changed by assignments to their attributes."""
-    frozen = is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return not frozen and not issubclass(cls, tuple)
+    return not is_frozen(cls) and not issubclass(cls, tuple)
 
 
 def is_user_record(cls: type) -> bool:

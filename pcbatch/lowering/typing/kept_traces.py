@@ -18,7 +18,7 @@ from typing import Any
 from pcbatch.contexts import setting
 from pcbatch.data.capacity import capacities
 from pcbatch.data.checks import rules
-from pcbatch.data.object_pytrees import registered_classes
+from pcbatch.data.object_parts import registered_classes
 from pcbatch.data.objects.made import made_schema
 from pcbatch.jax_settings import settings
 from pcbatch.lowering.typing.abstract_values import Abstract, Known, Leaf

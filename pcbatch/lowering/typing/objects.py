@@ -17,8 +17,7 @@ import jax
 
 from pcbatch.data.aliasing import Key
 from pcbatch.data.container import Container as LaneContainer
-from pcbatch.data.object_parts import attributes, is_plain_object
-from pcbatch.data.object_pytrees import register_class
+from pcbatch.data.object_parts import attributes, is_plain_object, register_class
 
 
 def register_made(value: Any, existing: Container[Key]) -> None:

@@ -294,8 +294,7 @@ def _called(fn: Callable[..., Any], args: list[Any], results: int) -> tuple[Any,
     if objects := on_cycle((out, args)):  # which JAX cannot flatten
         raise WantsRecords(classes_of_objects(objects))
     check_not_mutated(before, state_of(args))
-    values = (out,) if results == 1 else tuple(out)
-    for value in values:
+    for value in (values := (out,) if results == 1 else tuple(out)):
         check_not_iterator(value)
     check_not_bound(values, args)
     return values
@@ -390,8 +389,8 @@ def make_jaxpr(fn: Callable[..., list[Any]], avals: Sequence[Any]) -> jex.Closed
         try:
             return fn(*arrays)
         except Exception as error:
-            if getattr(jax.config, "jax_check_tracer_leaks", False):  # a traceback holds tracers, which JAX would find
-                raise
+            if getattr(jax.config, "jax_check_tracer_leaks", False):
+                raise  # a traceback holds tracers, which JAX would find
             errors.append(error)
             return []
 

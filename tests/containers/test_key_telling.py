@@ -1,0 +1,106 @@
+"""How objects that are keys are told apart: which fields `__eq__` compares, None beside objects, hashes of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pcbatch
+from pcbatch.data.mappings.key_hashes import hashed
+from pcbatch.data.mappings.key_objects import Telling, telling
+
+
+@dataclass(frozen=True)
+class Road:
+    a: int
+    b: int
+    w: float = field(compare=False, default=0.0)
+
+
+class Vec:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __eq__(self, other):
+        return isinstance(other, Vec) and (self.x, self.y) == (other.x, other.y)
+
+    def __hash__(self):
+        return hash((self.y, self.x))
+
+
+class Slots:
+    __slots__ = ("key", "rest")
+
+    def __init__(self, key, rest):
+        self.key, self.rest = key, rest
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        return self._id() == other._id()
+
+    def _id(self):
+        return self.key
+
+    def __hash__(self):
+        return hash(self._id())
+
+
+class Half(Vec):
+    def __eq__(self, other):
+        return self.x == other.x
+
+    def __hash__(self):
+        return hash(self.y)
+
+
+class Either(Vec):
+    def __eq__(self, other):
+        return self.x == other.x or self.y == other.y
+
+    __hash__ = Vec.__hash__
+
+
+class Near(Vec):
+    def __eq__(self, other):
+        return abs(self.x - other.x) < 2
+
+    def __hash__(self):
+        return 1
+
+
+class Unlike(Vec):
+    def __eq__(self, other):
+        return self.x != other.x
+
+    __hash__ = Vec.__hash__
+
+
+def test_how_objects_are_told_apart() -> None:
+    assert telling(Road) == Telling(("a", "b"), ("a", "b"))
+    assert telling(Vec) == Telling(("x", "y"), ("y", "x"))
+    assert telling(Slots) == Telling(("key",), None)
+    assert telling(Half) is None  # the hash reads a field that is not compared
+    assert telling(Either) is None
+    assert telling(Near) is None
+    assert telling(Unlike) is None
+
+
+def test_none_beside_objects_is_a_key() -> None:
+    def found(n):
+        d = {Vec(0, 0): 1}
+        v = None if n == 1 else Vec(0, n - 2)
+        d[Vec(0, 5)] = 2
+        return v in d, d.get(v, -1)
+
+    there, values = pcbatch.batch(found)(np.array([1, 2, 3]))
+    assert (there.tolist(), values.tolist()) == ([False, True, False], [-1, 1, -1])
+
+
+def test_hashes_tell_small_integers_apart() -> None:
+    with jax.enable_x64(True):
+        hashes = [int(hashed([jnp.asarray(k, jnp.int64)])) for k in (*range(64), 2**40)]
+    assert len(set(hashes)) == len(hashes)
