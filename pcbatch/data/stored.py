@@ -59,6 +59,14 @@ def by_identity(code: str, title: str, help: str, *values: Value) -> OfObjects:
     return refused
 
 
+def refuse_hash(value: Value) -> int:
+    """Refuse the hash of a value of the lane, which a set or a dict of Python's asks for: it may become one of the
+    lane, by a loop or where a helper is compiled along."""
+    title = f"{describe(value)} of the lane is a key of a dict or set of Python's"
+    help = "use a number as the key, or a text, such as `','.join(texts)`, or a tuple of them, such as `tuple(xs)`"
+    raise Refusal("PCB304", title, helps=(help,))
+
+
 def describe(value: Value) -> str:
     """Return what a value is, in a few words."""
     if isinstance(value, Container):

@@ -24,7 +24,7 @@ from pcbatch.data.optional import sure
 from pcbatch.data.origins import Origin, kind_of
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.lane_list import LaneList
-from pcbatch.data.stored import is_part, parts
+from pcbatch.data.stored import is_part, parts, refuse_hash
 from pcbatch.data.values import Index, Value
 from pcbatch.errors import Refusal
 
@@ -36,6 +36,7 @@ class LaneTuple(LaneList):
 
     __slots__ = ()
     python_name = "tuple"
+    __hash__ = refuse_hash  # type: ignore[assignment]
     NO_INDEX = "tuple index out of range"
     ABSENT = {"index": "tuple.index(x): x not in tuple"}
 

@@ -48,6 +48,7 @@ class LaneBytes(Bytes, LaneTuple):
 
     __slots__ = ()
     python_name = "bytes"
+    __hash__ = LaneTuple.__hash__
     NO_INDEX = "index out of range"
 
     @classmethod

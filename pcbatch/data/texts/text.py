@@ -16,6 +16,7 @@ from pcbatch.data.origins import Origin, number
 from pcbatch.data.sequences import moves
 from pcbatch.data.sequences.indices import checked_index, integer, narrowed, repeated, repetitions, slice_range
 from pcbatch.data.sequences.lane_sequence import Compared
+from pcbatch.data.stored import refuse_hash
 from pcbatch.data.texts import text_search
 from pcbatch.data.texts.known_texts import refuse_shown
 from pcbatch.data.values import Column, Index, Value
@@ -38,6 +39,7 @@ class Text(Compared):
     __slots__ = ("written",)
     written: tuple[str, Value, str]
     python_name = "str"
+    __hash__ = refuse_hash  # type: ignore[assignment]
 
     @classmethod
     def known(cls, text: Value) -> Self:

@@ -24,6 +24,7 @@ import gast
 import jax
 import jax.extend.source_info_util
 
+from pcbatch.data.functions.drafts import Draft
 from pcbatch.data.functions.math_functions.table import replacement as math_replacement
 from pcbatch.data.functions.operators import replacement
 from pcbatch.data.functions.sequence_operators import method_of_known
@@ -188,7 +189,7 @@ def _returns_arrays(fn: Any) -> bool:
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, Tracer):
         return origin_of(owner) is Origin.ARRAY
-    if isinstance(owner, RECORDS):
+    if isinstance(owner, (*RECORDS, Draft)):
         return False  # a method of the user's
     if isinstance(fn, BuiltinFunctionType | MethodType) and not isinstance(owner, ModuleType | None):
         return package_of(type(owner)) in LIBRARIES

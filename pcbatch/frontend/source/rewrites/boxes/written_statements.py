@@ -85,6 +85,11 @@ def _statement(w: Writer, node: Node) -> Node:
             return w.function(node)
         case gast.Delete():
             return with_fields(node, targets=[written_target(w, one) for one in node.targets])
+        case gast.Raise(exc=gast.Call(args=args, keywords=named) as exc) if node.cause is None:
+            if any(map(w.is_boxed, [exc, *args, *(one.value for one in named)])):
+                raise CannotBox(node)
+            named = [with_fields(one, value=w.value(one.value)) for one in named]
+            return with_fields(node, exc=with_fields(exc, args=[w.value(one) for one in args], keywords=named))
         case gast.Try():
             parts = {name: statements(w, getattr(node, name)) for name in ("body", "orelse", "finalbody")}
             handlers = [with_fields(one, body=statements(w, one.body)) for one in node.handlers]
