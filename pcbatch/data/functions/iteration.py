@@ -20,7 +20,7 @@ from pcbatch.data.container import Collection, in_order, lane_value
 from pcbatch.data.functions.lifted import lane_dict
 from pcbatch.data.functions.sequence_builtins import len_, list_, refuse_cycle
 from pcbatch.data.functions.truth import ARRAYS
-from pcbatch.data.functions.users_code import ask_for_elements, iterable, iterated, users_codes
+from pcbatch.data.functions.users_code import ask_for_elements, elements_of, iterable, iterated, users_codes
 from pcbatch.data.integer_marks import between, exact_add
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.keys import ROWS, hashable
@@ -249,7 +249,7 @@ def starred(value: Value, before: int, after: int) -> list[Value]:
     """The values of `a, ..., *rest, ..., z = value`."""
     if (of_lane := in_order(value)) is not None:
         return of_lane.unpacked_star(before, after)  # type: ignore[no-any-return]
-    items = list(value)
+    items = list(elements_of(value))
     if len(items) < before + after:
         raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
     end = len(items) - after
@@ -258,7 +258,7 @@ def starred(value: Value, before: int, after: int) -> list[Value]:
 
 def single(value: Value) -> Value:
     """The value of `x` after `x, = value`."""
-    (only,) = value if (items := in_order(value)) is None else items.unpacked(1)
+    (only,) = elements_of(value) if (items := in_order(value)) is None else items.unpacked(1)
     return only
 
 

@@ -31,7 +31,7 @@ from pcbatch.data.functions.python_objects import is_without
 from pcbatch.data.functions.sequence_builtins import product
 from pcbatch.data.functions.sequence_operators import are_dicts, are_sequences, compare
 from pcbatch.data.functions.truth import ARRAYS, truth
-from pcbatch.data.functions.users_code import PLAIN, in_exception, method_of, substitute, users_method
+from pcbatch.data.functions.users_code import PLAIN, elements_of, in_exception, method_of, substitute, users_method
 from pcbatch.data.mappings.keys import hashable, is_of_lane
 from pcbatch.data.members import data_of
 from pcbatch.data.object_parts import is_plain_object
@@ -302,8 +302,25 @@ LANES_ONLY = frozenset(
 """Replaced in lane code only: in a helper, Python's own refuse traced values by themselves, or make text."""
 
 
+OF_ELEMENTS = frozenset("sum_ max_ min_ any_ all_ sorted_".split())
+"""The functions among them that go over one argument."""
+
+
 def replacement(target: Value, in_helper: bool = False) -> Callable[..., Value] | None:
     """Return what replaces a function; None for all others."""
     found = next((new for function, new in REPLACED if target is function), None)
     left = in_helper and not in_exception() and found is not None and found.__name__ in LANES_ONLY
+    if found is not None and found.__name__ in OF_ELEMENTS:
+        return _going_over(target if left else found)
     return None if left else found
+
+
+@functools.cache
+def _going_over(function: Callable[..., Value]) -> Callable[..., Value]:
+    """The function that goes over an object of the user's by a copy of its `__iter__`, and not as Python's own does."""
+
+    @functools.wraps(function)
+    def run(*args: Value, **options: Value) -> Value:
+        return function(*map(elements_of, args[:1]), *args[1:], **options)
+
+    return run

@@ -160,6 +160,12 @@ def iterated(value: Value) -> Value:
         raise Asked from error
 
 
+def elements_of(value: Value) -> Value:
+    """Return the list of the elements of an object of the user's, by a copy of its `__iter__`; other values as they
+    are."""
+    return value if users_method(value, "__iter__") is None else iterated(value)
+
+
 def ask_for_elements(value: Value) -> None:
     """Have a loop over an object of the user's written out where its body may change what the object yields."""
     if isinstance(value, Ref) and value.pcbatch_id.shape == ():

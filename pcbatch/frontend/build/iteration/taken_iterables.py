@@ -10,16 +10,18 @@ from __future__ import annotations
 import gast
 
 from pcbatch.data.functions import mappings, sequence_builtins
-from pcbatch.data.functions.users_code import iterable
+from pcbatch.data.functions.users_code import elements_of, iterable
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import IN_PLACE, becomes_list, has_own, takes_elements, whole
-from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported
+from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported, with_fields
 
 
 def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
+    if isinstance(node, gast.comprehension | gast.For) and has_own(unit, "__iter__"):
+        node = with_fields(node, iter=supported(elements_of, [node.iter], node.iter))
     taken = _taken_whole(unit, node, target)
     if not taken:
         return node
