@@ -1,4 +1,4 @@
-"""Objects whose `__init__` calls methods of theirs in a loop, and functions that go over objects by their `__iter__`."""
+"""Objects whose `__init__` calls methods of theirs in a loop, and functions that go over objects by `__iter__`."""
 
 from __future__ import annotations
 

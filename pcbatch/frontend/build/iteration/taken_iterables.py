@@ -15,25 +15,26 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import IN_PLACE, becomes_list, has_own, takes_elements, whole
-from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported, with_fields
+from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported
 
 
 def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
     """Return a node in which iterators whose elements it takes may be lists; `target` is the callee of a call."""
-    if isinstance(node, gast.comprehension | gast.For) and has_own(unit, "__iter__"):
-        node = with_fields(node, iter=supported(elements_of, [node.iter], node.iter))
     taken = _taken_whole(unit, node, target)
     if not taken:
         return node
     asked = [part for part in taken if not isinstance(part, gast.Starred)]
     if asked and not _gives_by_index(unit, target):
         asked = []
+    gone_over = has_own(unit, "__iter__") and not isinstance(node, gast.Compare)
     method = constant("__contains__" if isinstance(node, gast.Compare) else "__iter__", node)
 
     def change(child: Node) -> Node:
         if not any(child is part for part in taken):
             return child
         new = at_once(child)
+        if gone_over and not isinstance(child, gast.Starred):
+            new = supported(elements_of, [new], child)
         return supported(iterable, [new, method], child) if any(child is part for part in asked) else new
 
     return rebuild(node, change)
