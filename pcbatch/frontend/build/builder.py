@@ -94,7 +94,7 @@ class Builder:
         self.texts: dict[str, Message] = {}  # variables that hold text, as far as they are only shown
         self.variables = unit.variables | {self.result}
         self.consumer: Any = None  # of the generator that is written out here (see `generators.Consumer`)
-        self.streams: list[Node] = []  # the loops around this place that go over generators and the like
+        self.streams: list[tuple[Unit, Node]] = []  # the loops in whose heads this is, which go over streams
         self.rolls = False  # whether the loop that begins here stays one whatever it goes over
         self._generators = 0
         self.stored = frozenset[str]()  # of the loop that begins here: what its body stores items into

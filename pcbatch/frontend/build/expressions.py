@@ -33,7 +33,7 @@ from pcbatch.frontend.build.evaluation_order import (
     updated,
 )
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
-from pcbatch.frontend.build.iteration.taken_iterables import with_lists
+from pcbatch.frontend.build.iteration.taken_iterables import given_lists, with_lists
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.build.receivers import call_of_looked_up, evaluated
@@ -42,7 +42,7 @@ from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.places import Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin
 from pcbatch.frontend.source.rewrites.spread import spread
-from pcbatch.frontend.source.streams import as_list, becomes_list, expands, given_lists, takes_list
+from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,

@@ -12,19 +12,19 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.exceptions import assign_caught, build_suppress, build_try, leave, suppressed
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, mutate
 from pcbatch.frontend.build.iteration import loops
-from pcbatch.frontend.build.iteration.element_loops import each
+from pcbatch.frontend.build.iteration.element_loops import each, held_as_it_is
 from pcbatch.frontend.build.iteration.generators import build_yield, build_yield_from
 from pcbatch.frontend.build.match import match_statement
 from pcbatch.frontend.build.messages import assign_text, build_assert, build_print, build_raise, is_print
-from pcbatch.frontend.source.changed_in_loops import reads_what_changes
+from pcbatch.frontend.source.changed_in_loops import may_show, reads_what_changes
 from pcbatch.frontend.source.places import mutation
-from pcbatch.frontend.source.resolve import callee
+from pcbatch.frontend.source.resolve import builtin_name, callee
 from pcbatch.frontend.source.rewrites.caught_exceptions import part_assigned
 from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.growing_lists import as_loop
 from pcbatch.frontend.source.scope import bindings, is_lambda_definition
 from pcbatch.frontend.source.streams import endless, generator_in, is_special, lazy, needs_loop
-from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant
+from pcbatch.frontend.source.tree import FUNCTIONS, Node, constant, display, rebuild, with_fields
 from pcbatch.ir.ops import Return
 
 
@@ -169,6 +169,9 @@ def _for(b: Builder, node: Node, loop: Loop | None) -> None:
         _for_stream(b, node, loop)
         return
     head, body, orelse, after = b.label(), b.label(), b.label(), b.label()
+    in_use: list[Node] = []
+    if any(isinstance(part, gast.Starred) for part in gast.walk(node.iter)) and may_show(b.unit, node):
+        node = with_fields(node, iter=_with_held_rows(b, node.iter, in_use))
     iteration = loops.begin(b, node)
     b.jump(body if iteration.sure else head)
     b.start(head)
@@ -176,6 +179,19 @@ def _for(b: Builder, node: Node, loop: Loop | None) -> None:
     b.start(body)
     iteration.step()
     _bodies(b, node, loop, head, orelse, after)
+    if in_use:  # Python makes each element in its turn: a change of what they are made of is refused
+        b.prim((b.temp(),), display(in_use, node))
+
+
+def _with_held_rows(b: Builder, node: Node, held: list[Node]) -> Node:
+    """The head of a loop in which the rows of `zip(*rows)` have a name, which is added to `held`."""
+    if isinstance(node, gast.Starred):
+        held.append(held_as_it_is(b, lower(b, node.value)))
+        return with_fields(node, value=held[-1])
+    names = frozenset({"zip", "enumerate", "reversed"})
+    if not isinstance(node, gast.Call) or builtin_name(b.unit, node.func, names) is None:
+        return node
+    return rebuild(node, lambda child: _with_held_rows(b, child, held))
 
 
 def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
@@ -184,9 +200,11 @@ def _for_stream(b: Builder, node: Node, loop: Loop | None) -> None:
 
     def step(element: Node, following: str) -> None:
         assign(b, [node.target], element)
+        around, b.streams = b.streams, []
         statements(b, node.body, Loop(after, following, len(b.finals)))
+        b.streams = around
 
-    b.streams.append(node)
+    b.streams.append((b.unit, node))
     each(b, node.iter, step)
     b.streams.pop()
     statements(b, node.orelse, loop)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Container, Iterator
+from types import FunctionType
 
 import gast
 
 from pcbatch.data.catalogue import facts
 from pcbatch.data.object_parts import is_users
+from pcbatch.frontend.source.callable_objects import callee_of
+from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.changing_methods import CHANGING as CHANGING_FUNCTIONS
+from pcbatch.frontend.source.changing_methods import changes_arguments
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.generators import own_yields
 from pcbatch.frontend.source.own_classes import own_methods, stores
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of
 from pcbatch.frontend.source.scope import bindings, free_names
-from pcbatch.frontend.source.streams import CALLING, is_stream, lazy
-from pcbatch.frontend.source.tree import COMPREHENSIONS, Node, one_line, rebuild
+from pcbatch.frontend.source.streams import CALLING, NESTED, counts, groups, in_turns, is_special, is_stream, lazy
+from pcbatch.frontend.source.tree import COMPREHENSIONS, Node, is_supported, one_line, rebuild
 
 KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what methods say that do the other alone
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
 CHANGING = (gast.BitOr, gast.BitAnd, gast.BitXor, gast.Sub, gast.Add, gast.Mult)
+DISPLAYS = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.DictComp, gast.SetComp)
+LOOKING = (len, sum, max, min, any, all, sorted, list, tuple, set, dict, frozenset, print, str, repr, bool)
+"""Functions that give none of the containers that they get."""
+MAKING = (list, dict, set, sorted, bytearray, collections.deque, collections.defaultdict, collections.Counter)
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
@@ -30,7 +41,7 @@ def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
     another object then.
     """
     inside = _parts(loop)
-    changed = [place for part in _with_nested(unit, inside) for place in _changed_by(unit, part)]
+    changed = [place for part in with_nested(unit, inside) for place in _changed_by(unit, part)]
     if changed and unit.decisions.linked:  # what is changed may be another name of what the loop goes over
         changed += sources(loop.iter)
     assigned = set(map(one_line, _assigned(inside)))
@@ -63,7 +74,7 @@ def _assigned(parts: list[Node]) -> Iterator[Node]:
 def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
     """Return the variables of a dict or set from which the body of a `for` loop may remove keys and store others: then
     its size does not tell that its keys have changed."""
-    parts = _with_nested(unit, _parts(loop))
+    parts = with_nested(unit, _parts(loop))
     kinds = {kind: {name for part in parts for name in _taken_or_stored(unit, part, kind)} for kind in KINDS}
     if all(kinds.values()) and unit.decisions.linked:
         return frozenset(each.id for each in sources(loop.iter) if isinstance(each, gast.Name))
@@ -72,7 +83,7 @@ def refilled_in(unit: Unit, loop: Node) -> frozenset[str]:
 
 def moved_in(unit: Unit, loop: Node) -> frozenset[str]:
     """Return the variables with methods of a deque that the body of a `for` loop calls, after which a loop raises."""
-    calls = (part for part in _with_nested(unit, _parts(loop)) if isinstance(part, gast.Call))
+    calls = (part for part in with_nested(unit, _parts(loop)) if isinstance(part, gast.Call))
     found = (mutation(unit, part, statement=True) for part in calls)
     own = (one for one in found if one is not None and not one.place.keys)
     return frozenset(one.place.name for one in own if facts(one.method).moves)
@@ -101,7 +112,7 @@ def _taken_or_stored(unit: Unit, part: Node, kind: str) -> Iterator[str]:
         yield part.target.id
 
 
-def _with_nested(unit: Unit, parts: list[Node]) -> list[Node]:
+def with_nested(unit: Unit, parts: list[Node]) -> list[Node]:
     """The parts, and those of the nested functions that they name."""
     found, named = list(parts), set[str]()
     for part in found:
@@ -218,7 +229,133 @@ def reads_what_changes(unit: Unit, loop: Node) -> bool:
     for statement in loop.body:
         found = [mutation(unit, part, statement=True) for part in gast.walk(statement) if isinstance(part, gast.Call)]
         changed |= {change.place.name for change in found if change is not None}
-    return not changed.isdisjoint(read_for_each(unit, loop.iter))
+    if not changed.isdisjoint(read_for_each(unit, loop.iter)):
+        return True
+    return makes_elements(unit, loop.iter) and may_show(unit, loop)
+
+
+def makes_elements(unit: Unit, node: Node) -> bool:
+    """Whether the elements of a stream are made of others, or of parts of objects, where a loop asks for them."""
+    if isinstance(node, gast.IfExp):
+        return makes_elements(unit, node.body) or makes_elements(unit, node.orelse)
+    name = lazy(unit, node)
+    if name in (*LAZY, "iter"):
+        return any(makes_elements(unit, arg) for arg in node.args)
+    return is_stream(unit, node) and not (
+        isinstance(node, gast.ListComp) or name == "range" or name in NESTED or counts(unit, node)
+    )
+
+
+def taken_in_turn(unit: Unit, node: Node) -> bool:
+    """Whether the elements of a stream can be made one by one, each when the head of a loop asks for it."""
+    together = [part.args[name == "map" :] for part in gast.walk(node) if (name := lazy(unit, part)) in ("map", "zip")]
+    made = [sources for sources in together if len(sources) > 1 and any(is_special(unit, one) for one in sources)]
+    grouped = [part.args[0] for part in gast.walk(node) if is_supported(part, groups)]
+    in_turn = all(in_turns(unit, sources) for sources in made) and not any(is_special(unit, one) for one in grouped)
+    return is_special(unit, node) and in_turn
+
+
+def may_show(unit: Unit, loop: Node) -> bool:
+    """Whether the body of a loop may change an object that what it goes over reads: it changes any but one that has no
+    other name, and that the loop does not read."""
+    if any(own_yields(loop.body)):  # what goes over this generator may change anything
+        return True
+    read = _within(unit, frozenset(free_names(loop.iter)))
+    for changed, _ in changes(unit, _parts(loop)):
+        if isinstance(changed, FunctionType):
+            if changes_arguments(unit, changed):
+                return True
+        elif not isinstance(changed, gast.Name) or changed.id in read or not is_own(unit, changed.id):
+            return True
+    return False
+
+
+def changes(unit: Unit, parts: list[Node]) -> Iterator[tuple[Node | FunctionType, str]]:
+    """Yield the expressions of the objects that parts of a function change, each with the name of the attribute that
+    is assigned, and the functions that may run there."""
+    for part in with_nested(unit, parts):
+        if isinstance(part, PARTS) and not isinstance(part.ctx, gast.Load):
+            yield part.value, getattr(part, "attr", "")
+        elif _is_in_place(part) and isinstance(part.target, gast.Name) and _adds_elements(unit, part):
+            yield part.target, ""
+        elif isinstance(part, gast.Call):
+            yield from _changed_by_call(unit, part)
+        elif isinstance(part, gast.Name | gast.Attribute) and isinstance(part.ctx, gast.Load):
+            function = resolve(unit, part)
+            found = function.fn if isinstance(function, Target) else callee_of(function)[0]
+            if found is not None and is_users(found.__module__ or ""):
+                yield found, ""
+            if isinstance(function, Target) and function.returned:  # it changes variables of the function around it
+                yield part, ""
+            if isinstance(part, gast.Attribute) and function is MISSING:
+                yield from ((method, "") for method in own_methods(unit.classes.values(), part.attr))
+
+
+def _adds_elements(unit: Unit, node: Node) -> bool:
+    """Whether `x += ...` is known to change an object."""
+    known = unit.source.loc(node) in unit.decisions.in_place
+    return known or isinstance(node.value, DISPLAYS) or is_stream(unit, node.value)
+
+
+def _changed_by_call(unit: Unit, node: Node) -> Iterator[tuple[Node, str]]:
+    function = resolve(unit, node.func)
+    if function is MISSING and isinstance(node.func, gast.Attribute):
+        known = facts(node.func.attr)
+        if known.changes or (known.changes_bare and not node.args):
+            yield node.func.value, ""
+    elif function is MISSING and not (isinstance(node.func, gast.Name) and node.func.id in unit.definitions):
+        yield node.func, ""  # a function that is a value
+    elif any(function is one for one in CHANGING_FUNCTIONS) and node.args:
+        yield node.args[0], ""
+
+
+def is_own(unit: Unit, name: str) -> bool:
+    """Whether the container of a variable has no other name: only displays and the like are assigned to it, and nothing
+    but its parts, its elements and its methods is used."""
+    if name in unit.params or name not in unit.variables:
+        return False
+    bound, harmless = set[int](), set[int]()
+    for part in gast.walk(unit.node):
+        match part:
+            case gast.Assign(targets=[gast.Name() as target], value=value) if _makes_new(unit, value):
+                bound.add(id(target))
+            case gast.AnnAssign(target=gast.Name() as target, value=value) if value and _makes_new(unit, value):
+                bound.add(id(target))
+            case gast.AugAssign(target=target, value=value):
+                bound.add(id(target))
+                harmless.add(id(value))
+            case gast.Call(func=gast.Attribute(value=value, attr=attr)) if not facts(attr).views:
+                harmless.add(id(value))
+            case gast.Subscript(value=value) | gast.Starred(value=value) | gast.FormattedValue(value=value):
+                harmless.add(id(value))
+            case gast.Call(func=func, args=args) if any(resolve(unit, func) is one for one in LOOKING):
+                harmless |= set(map(id, args))
+            case gast.Compare(left=left, comparators=others):
+                harmless |= set(map(id, (left, *others)))
+            case gast.BinOp(left=left, right=right):
+                harmless |= {id(left), id(right)}
+            case gast.UnaryOp(operand=value) | gast.If(test=value) | gast.While(test=value):
+                harmless.add(id(value))
+            case gast.For(iter=value) | gast.comprehension(iter=value):
+                harmless |= set(map(id, sources(value)))
+            case gast.Return(value=gast.Tuple(elts=parts) | gast.List(elts=parts)):
+                harmless |= set(map(id, parts))
+            case gast.Return(value=value):
+                harmless.add(id(value))
+    named = [part for part in gast.walk(unit.node) if isinstance(part, gast.Name) and part.id == name]
+    return all(id(part) in (harmless if isinstance(part.ctx, gast.Load) else bound) for part in named)
+
+
+def _makes_new(unit: Unit, node: Node) -> bool:
+    """Whether an expression makes a container that nothing else has, or a number."""
+    match node:
+        case gast.Constant():
+            return True
+        case gast.BinOp(left=left, right=right):
+            return _makes_new(unit, left) or _makes_new(unit, right)
+        case gast.Call(func=func):
+            return any(resolve(unit, func) is one for one in MAKING)
+    return isinstance(node, DISPLAYS)
 
 
 def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
@@ -237,8 +374,12 @@ def read_for_each(unit: Unit, node: Node) -> frozenset[str]:
 
 def _within(unit: Unit, names: frozenset[str]) -> frozenset[str]:
     """Names, with those that the functions among them read, which are defined in the same function."""
-    inside = (free_names(function_of(unit.definitions[name])) for name in names if name in unit.definitions)
-    return names.union(*inside)
+    found = names
+    while True:
+        inside = (free_names(function_of(unit.definitions[name])) for name in found if name in unit.definitions)
+        if (more := found.union(*inside)) == found:
+            return found
+        found = more
 
 
 def _without(part: Node) -> Callable[[Node], Node]:

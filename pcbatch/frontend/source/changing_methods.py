@@ -47,8 +47,34 @@ def changes_arguments(unit: Unit, function: FunctionType) -> bool:
     return _may_change(unit, [function])
 
 
+def attributes_read(unit: Unit, function: FunctionType) -> frozenset[str]:
+    """Return the names of the attributes that a function may read, by itself or by what it names."""
+    return frozenset().union(*(_attributes(each.__code__)[0] for each, _ in _reached(unit, [function])))
+
+
+def attributes_changed(unit: Unit, function: FunctionType) -> frozenset[str]:
+    """Return the names of the attributes that a function may assign, or whose containers it may change."""
+    found = ((_attributes(each.__code__), changes) for each, changes in _reached(unit, [function]))
+    return frozenset().union(*(read | stored for (read, stored), changes in found if changes))
+
+
+@cache
+def _attributes(code: CodeType) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the attributes that code reads, and those that it stores."""
+    steps = list(dis.get_instructions(code))
+    read = frozenset(str(one.argval) for one in steps if one.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+    stored = frozenset(str(one.argval) for one in steps if one.opname in ("STORE_ATTR", "DELETE_ATTR"))
+    inner = [_attributes(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return read.union(*(one for one, _ in inner)), stored.union(*(one for _, one in inner))
+
+
 def _may_change(unit: Unit, functions: Iterable[FunctionType]) -> bool:
     """Whether one of some functions may change its arguments, by itself or by a function that it names."""
+    return any(changes for _, changes in _reached(unit, functions))
+
+
+def _reached(unit: Unit, functions: Iterable[FunctionType]) -> Iterator[tuple[FunctionType, bool]]:
+    """Yield some functions and those that they name, each with whether it may itself change its arguments."""
     waiting, seen = [function for function in functions if _takes_arguments(function.__code__)], set[CodeType]()
     methods = _methods(unit.classes.values()) if waiting else {}
     for function in waiting:  # what they name is added to it
@@ -57,11 +83,9 @@ def _may_change(unit: Unit, functions: Iterable[FunctionType]) -> bool:
         seen.add(function.__code__)
         stores, names = _facts(function.__code__)
         values = list(_named(function, names))
-        if stores or any(value is changing for value in values for changing in CHANGING):
-            return True
+        yield function, stores or any(value is changing for value in values for changing in CHANGING)
         found = [*(method for name in names for method in methods.get(name, ())), *_functions(unit, values)]
         waiting += [each for each in found if is_user_code(each.__code__) and _takes_arguments(each.__code__)]
-    return False
 
 
 def _methods(classes: Iterable[type]) -> dict[str, list[FunctionType]]:

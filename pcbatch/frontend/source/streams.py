@@ -13,7 +13,7 @@ import functools
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gast
@@ -23,7 +23,7 @@ from pcbatch.data.functions import receivers
 from pcbatch.decisions import Cure
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.generators import generator
+from pcbatch.frontend.source.generators import generator, may_stop
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
@@ -35,7 +35,6 @@ from pcbatch.frontend.source.tree import (
     call,
     children,
     constant,
-    display,
     integer,
     is_supported,
     load,
@@ -168,7 +167,8 @@ def _name(unit: Unit, node: Node, table: dict[str, Any]) -> str | None:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    # A bound method, such as `chain.from_iterable`, is a new object at each look-up.
+    # A bound method, such as `chain.from_iterable`, is a new object at each look-up; a dotted name means a descriptor.
+    a = itertools.chain.from_iterable if a is vars(itertools.chain)["from_iterable"] else a
     return type(a) is type(b) is type(itertools.chain.from_iterable) and a == b
 
 
@@ -185,9 +185,11 @@ def is_special(unit: Unit, node: Node) -> bool:
     if name == "enumerate" and node.args:
         kept = unit.source.loc(node.args[0]) in unit.decisions.taken
         return not _is_odd(node) and (kept or is_special(unit, node.args[0]))
-    if name == "zip" and generator_among(unit, node) is not None:
+    if name == "zip" and (generator_among(unit, node) is not None or in_turns(unit, node.args)):
+        return not node.keywords and not _is_odd(node)
+    if isinstance(node, ELEMENTS) or (name == "chain" and not node.keywords):
         return True
-    return isinstance(node, ELEMENTS) or (name is not None and name not in INSIDE_OUT and not _is_odd(node))
+    return name is not None and name not in INSIDE_OUT and not _is_odd(node)
 
 
 def counts(unit: Unit, node: Node) -> bool:
@@ -219,6 +221,26 @@ def generator_among(unit: Unit, node: Node) -> int | None:
         return None
     found = [k for k, arg in enumerate(node.args) if generator_in(unit, arg)]
     return found[0] if len(found) == 1 or any(is_supported(node.args[k], steps) for k in found) else None
+
+
+def in_turns(unit: Unit, sources: Sequence[Node]) -> bool:
+    """Whether `zip` takes elements of some streams in turns, each of which is made then: of one that must be gone over,
+    and of those behind it by their indices."""
+    made = [part for part in sources if is_special(unit, part) and not counts(unit, part)]
+    return bool(made) and all(by_index(unit, part) for part in made[1:])
+
+
+def by_index(unit: Unit, node: Node) -> bool:
+    """Whether the elements of a `map` or of a generator expression follow from those of its sources one by one."""
+    match node:
+        case gast.GeneratorExp(generators=[gast.comprehension(iter=part, ifs=[])]):
+            sources, called = [part], [node.elt]
+        case gast.Call(args=[function, *sources]) if lazy(unit, node) == "map" and not _is_odd(node):
+            called = [function]
+        case _:
+            return False
+    made = (part for part in sources if is_special(unit, part) and not counts(unit, part))
+    return not (generator_in(unit, node) or may_stop(unit, called)) and all(by_index(unit, part) for part in made)
 
 
 def _is_odd(node: Node) -> bool:
@@ -376,13 +398,3 @@ def _has_control(unit: Unit, node: Node, hidden: frozenset[str]) -> bool:
         if any(_has_control(unit, part, hidden | more) for part, more in _stepwise(unit, node)):
             return True
     return any(_has_control(unit, child, hidden) for child in children(node))
-
-
-def given_lists(unit: Unit, node: Node, listed: Callable[[Node], bool]) -> Node:
-    """Return a call that gets lists in place of streams."""
-    node = rebuild(node, lambda child: as_list(child) if listed(child) else child)
-    if not isinstance(node.func, gast.Attribute):
-        return node
-    owner = of_container(unit, node.func.value, display([], node), node.func.attr, node)
-    func = rebuild(node.func, lambda child: owner if child is node.func.value else child)
-    return rebuild(node, lambda child: func if child is node.func else child)

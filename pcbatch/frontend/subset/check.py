@@ -15,7 +15,7 @@ from pcbatch.diagnostics.short_repr import short
 from pcbatch.frontend.build.messages import is_print
 from pcbatch.frontend.source.bind_call import bind, starred
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.changed_in_loops import reads_what_changes
+from pcbatch.frontend.source.changed_in_loops import reads_what_changes, taken_in_turn
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.generators import is_generator
 from pcbatch.frontend.source.resolve import MISSING, builtin_name, callee, is_batch_decorator, resolve
@@ -23,7 +23,7 @@ from pcbatch.frontend.source.rewrites.growing_lists import reads_what_it_changes
 from pcbatch.frontend.source.rewrites.nested import ask, ask_called, function_of, hidden_variables, nonlocals
 from pcbatch.frontend.source.rewrites.spread import spread
 from pcbatch.frontend.source.scope import bindings, outside, parameters
-from pcbatch.frontend.source.streams import becomes_list, expands, is_special, takes_list
+from pcbatch.frontend.source.streams import becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import COMPREHENSIONS, FUNCTIONS, SUPPORT, Node, children, one_line
 from pcbatch.frontend.subset import check_statements as statements
 from pcbatch.frontend.subset.rules import (
@@ -95,7 +95,7 @@ class Checker:
         self._private(node)
         if isinstance(node, gast.For) and not where.scope:
             statements.check_iterable(self.unit, self.faults, node.iter, self.written_out)
-            if reads_what_changes(self.unit, node) and not is_special(self.unit, node.iter):
+            if reads_what_changes(self.unit, node) and not taken_in_turn(self.unit, node.iter):
                 title = "a generator in this iterable reads what the loop changes"
                 helps = ("make a list of it before the loop, if it is to read the values from before",)
                 self.faults.add("PCB121", title, node.iter, "Python makes each element in its turn", helps=helps)

@@ -17,9 +17,8 @@ import gast
 
 from pcbatch.data.functions import iteration
 from pcbatch.frontend.build.assignments import assign
-from pcbatch.frontend.build.builder import Builder, new_handlers
+from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
-from pcbatch.frontend.build.exceptions import leave_on
 from pcbatch.frontend.build.expressions import call_into, condition, in_order, lower, lower_into, where
 from pcbatch.frontend.build.iteration import loops
 from pcbatch.frontend.build.iteration.generators import (
@@ -27,37 +26,44 @@ from pcbatch.frontend.build.iteration.generators import (
     goes_over_itself,
     refuse_changes,
     refuse_itself,
+    refuse_reads,
     sees_changes,
 )
 from pcbatch.frontend.build.iteration.inner_names import Names, applied, own_name
-from pcbatch.frontend.build.iteration.iterables import Iterable, zipped
+from pcbatch.frontend.build.iteration.iterables import zipped
 from pcbatch.frontend.build.iteration.itertools_loops import ITERTOOLS, Consume, indexed
+from pcbatch.frontend.build.iteration.seen_changes import attributes_of, changes_show, loop_of, reads_changed
+from pcbatch.frontend.build.iteration.zipped_loops import over_zip, until_stop
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.generators import generator, may_stop
 from pcbatch.frontend.source.rewrites.nested import static_value
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import ELEMENTS, STEPS, generator_among, generator_in, is_special, lazy, steps
+from pcbatch.frontend.source.streams import ELEMENTS, STEPS, generator_among, in_turns, is_special, lazy
 from pcbatch.frontend.source.tree import (
     Node,
     binary,
     call,
-    compare,
     constant,
     display,
     is_none,
-    is_supported,
     load,
     subscript,
     supported,
     target_of,
 )
 
-TURNS = "iterators of which `zip` takes elements in turns"
-TURNS_HELP = "make lists of all but one of them, `list(...)`, if they end"
-
 
 def each(b: Builder, node: Node, consume: Consume) -> None:
     """Build loops that hand each element of an iterable to `consume`, as an expression that is evaluated once."""
+    if isinstance(node, gast.ListComp) and changes_show(b):  # it is made before
+        _plain(b, copied(b, lower(b, node)), consume)
+        return
+    around, b.streams = b.streams, [*b.streams, *loop_of(b.unit, node)]
+    _each(b, node, consume)
+    b.streams = around
+
+
+def _each(b: Builder, node: Node, consume: Consume) -> None:
     if isinstance(node, ELEMENTS):
         fixed = isinstance(node, gast.ListComp)
         _generators(b, node.generators, {}, lambda names, after: consume(renamed(node.elt, names), after), fixed)
@@ -67,8 +73,8 @@ def each(b: Builder, node: Node, consume: Consume) -> None:
         _all_yielded(b, node, target, consume)
     elif target is not None:
         each_yielded(b, node, target, consume)
-    elif name == "zip" and (place := generator_among(b.unit, node)) is not None:
-        _zip(b, node, place, consume)
+    elif name == "zip" and is_special(b.unit, node):
+        over_zip(each, b, node, consume)
     elif name is None or not is_special(b.unit, node):
         _plain(b, node, consume)
     elif name in PYTHON:
@@ -133,8 +139,11 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
     if target.captured:  # what the body changes of it would not be seen
         refuse_itself(b, node)
         return
-    if b.symbol.may_change(target) and any(map(sees_changes, b.streams)):
+    if b.symbol.may_change(target) and any(sees_changes(loop) for _, loop in b.streams):
         refuse_changes(b, node)
+        return
+    if reads_changed(b, attributes_of(b.unit, target)):
+        refuse_reads(b, node)
         return
     starred = any(isinstance(arg, gast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords)
     given = node
@@ -144,7 +153,7 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
         known = [
             static_value(b.unit, arg) is not None for arg in args
         ]  # such as functions, which decide what is called
-        kept = [_held_as_it_is(b, arg) for arg in in_order(b, [a for a, k in zip(args, known, strict=True) if not k])]
+        kept = [held_as_it_is(b, arg) for arg in in_order(b, [a for a, k in zip(args, known, strict=True) if not k])]
         held = iter(kept)
         values = [arg if k else next(held) for arg, k in zip(args, known, strict=True)]
         keywords = [
@@ -158,7 +167,7 @@ def _all_yielded(b: Builder, node: Node, target: Target, consume: Consume) -> No
         b.prim((b.temp(),), display(kept, node))
 
 
-def _held_as_it_is(b: Builder, node: Node) -> Node:
+def held_as_it_is(b: Builder, node: Node) -> Node:
     """A temporary for the value of an expression; no copy of a variable, which could be kept equal to it (`links`)."""
     temp = b.temp()
     b.prim((temp,), supported(iteration.as_it_is, [node], node), shown=node)
@@ -177,8 +186,8 @@ def _map(b: Builder, node: Node, consume: Consume) -> None:
             each(b, sources[0], lambda value, after: consume(called([value]), after))
             return
         rows = call(function, sources, node)  # what `zip` would take, whatever the name means here
-        if (place := generator_among(b.unit, rows)) is not None:
-            _zip(b, rows, place, lambda row, after: consume(called(list(row.elts)), after))
+        if generator_among(b.unit, rows) is not None or in_turns(b.unit, sources):
+            over_zip(each, b, rows, lambda row, after: consume(called(list(row.elts)), after))
             return
         together = zipped(b, sources, node)
 
@@ -195,96 +204,8 @@ def _calls(b: Builder, function: Node, node: Node) -> Iterator[Callable[[list[No
         yield lambda values: applied(b, function, values, node)
         return
     end = b.label()
-    yield lambda values: _until_stop(b, applied(b, function, values, node), end)
+    yield lambda values: until_stop(b, applied(b, function, values, node), end)
     b.jump(end)
-    b.start(end)
-
-
-def _until_stop(b: Builder, node: Node, end: str) -> Node:
-    """Build an expression whose StopIteration goes to the label `end`; return the variable of its value."""
-    tried, going = new_handlers(b), b.label()
-    b.handlers.append(tried)
-    value = copied(b, lower(b, node))
-    b.handlers.pop()
-    b.jump(going)
-    b.start(tried.label)
-    leave_on(b, tried, (StopIteration,), node, end)
-    b.start(going)
-    return value
-
-
-def _zip(b: Builder, node: Node, place: int, consume: Consume) -> None:
-    """Build the loop over a generator and sequences beside it: no element is made that Python does not ask for."""
-    if any(generator_in(b.unit, part) for part in node.args[place + 1 :]):
-        _zip_steps(b, node, consume)
-        return
-    index, end, sides = load(b.temp(), node), b.label(), list[tuple[Iterable, Node] | None]()
-    for part in (node.args[:place], node.args[place + 1 :]):  # asked before the generator, and after it
-        b.rolls = True
-        side = zipped(b, part, node) if part else None
-        count = load(b.temp(), node)
-        if side is not None:
-            b.prim((count.id,), side.length.value, shown=side.length.shown)
-        sides.append(None if side is None else (side, count))
-        b.rolls = False
-    b.prim((index.id,), constant(0, node))
-
-    def leave_at_end(side: tuple[Iterable, Node] | None) -> None:
-        if side is not None:
-            going = b.label()
-            condition(b, compare(index, gast.Lt(), side[1], node), going, end)
-            b.start(going)
-
-    def step(value: Node, after: str) -> None:
-        leave_at_end(sides[1])
-        found = [None if side is None else side[0].element(index).value for side in sides]
-        rows = [None if row is None else load(b.temp(), node) for row in found]
-        for name, row in zip(rows, found, strict=True):
-            if name is not None:
-                b.prim((name.id,), row)
-        parts = [subscript(rows[0], constant(k, node), node) for k in range(place)]
-        parts += [value, *(subscript(rows[1], constant(k, node), node) for k in range(len(node.args) - place - 1))]
-        b.prim((index.id,), binary(index, gast.Add(), constant(1, node), node))
-        following = b.label()
-        consume(display(parts, node), following)
-        b.begin(following)
-        leave_at_end(sides[0])
-        b.jump(after)
-
-    leave_at_end(sides[0])
-    each(b, node.args[place], step)
-    b.begin(end)
-
-
-def _zip_steps(b: Builder, node: Node, consume: Consume) -> None:
-    """Build the loop over iterators of the user's and sequences, each of which is asked in its turn."""
-    index, head, end = load(b.temp(), node), b.label(), b.label()
-    sides = dict[int, tuple[Iterable, Node]]()
-    for k, part in enumerate(node.args):
-        if is_supported(part, steps):
-            continue
-        if generator_in(b.unit, part):
-            b.faults.add("PCB305", TURNS, part, helps=(TURNS_HELP,))
-        b.rolls = True
-        side, count = zipped(b, [part], node), load(b.temp(), node)
-        b.prim((count.id,), side.length.value, shown=side.length.shown)
-        sides[k] = (side, count)
-        b.rolls = False
-    b.prim((index.id,), constant(0, node))
-    b.begin(head)
-    row = list[Node]()
-    for k, part in enumerate(node.args):
-        if k not in sides:
-            row.append(_until_stop(b, part.args[0], end))
-            continue
-        (side, count), going, value = sides[k], b.label(), load(b.temp(), node)
-        condition(b, compare(index, gast.Lt(), count, node), going, end)
-        b.start(going)
-        b.prim((value.id,), subscript(side.element(index).value, constant(0, node), node))
-        row.append(value)
-    b.prim((index.id,), binary(index, gast.Add(), constant(1, node), node))
-    consume(display(row, node), head)
-    b.jump(head)
     b.start(end)
 
 
@@ -292,7 +213,7 @@ def _steps(b: Builder, node: Node, consume: Consume) -> None:
     """Build the loop that evaluates an expression again and again until it raises StopIteration."""
     head, end = b.label(), b.label()
     b.begin(head)
-    consume(_until_stop(b, node.args[0], end), head)
+    consume(until_stop(b, node.args[0], end), head)
     b.jump(head)
     b.start(end)
 

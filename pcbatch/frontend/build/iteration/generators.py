@@ -42,6 +42,8 @@ except StopIteration:
 FINALLY = "a generator runs the `finally` around a `yield` when its loop is left, which lanes cannot"
 ITSELF = "a generator that goes over itself may not read variables of the function around it"
 CHANGES = "a generator that goes over itself changes objects, and the loop over it may see that"
+READS = "a generator that goes over itself reads what the loop over it changes"
+READS_HELP = "go over a list of its elements, `for x in list(...)`, if they are those from before the loop"
 CHANGES_HELP = "go over a list of its elements, `for x in list(...)`, which changes them all before"
 ITSELF_HELP = "pass them as arguments, or keep what is still to do in a list, and go over it in one loop"
 
@@ -105,8 +107,15 @@ def refuse_changes(b: Builder, node: Node) -> None:
     b.faults.add("PCB105", CHANGES, node, helps=(CHANGES_HELP,))
 
 
+def refuse_reads(b: Builder, node: Node) -> None:
+    """Record the fault of a generator that goes over itself and reads attributes that the loop over it changes."""
+    b.faults.add("PCB105", READS, node, helps=(READS_HELP,))
+
+
 def sees_changes(loop: Node) -> bool:
     """Whether a loop over a generator may see how far that has come: it is left early, or reads what that is given."""
+    if not isinstance(loop.body[0], gast.stmt):
+        return False
     given = {part.id for part in gast.walk(loop.iter) if isinstance(part, gast.Name)}
     parts = [part for statement in loop.body for part in gast.walk(statement)]
     left = any(isinstance(part, gast.Break | gast.Return | gast.Raise) for part in parts)

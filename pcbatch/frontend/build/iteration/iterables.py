@@ -7,7 +7,7 @@ Python object of fixed length, `lowering/cfg_passes/unroll.py` makes one copy of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import gast
@@ -16,14 +16,17 @@ from pcbatch.data.functions import iteration, links, operators, sequence_builtin
 from pcbatch.data.sequences import lane_tuple
 from pcbatch.data.sequences.indices import LARGEST
 from pcbatch.data.sequences.lane_iterator import HELPS
+from pcbatch.frontend.build.assignments import assign
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, has_control, in_order, lower
+from pcbatch.frontend.build.iteration.inner_names import applied, own_name
 from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import is_fixed, viewed
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
-from pcbatch.frontend.source.streams import as_list, becomes_list, counts, endless, lazy, whole
+from pcbatch.frontend.source.scope import bindings, renamed
+from pcbatch.frontend.source.streams import as_list, becomes_list, by_index, counts, endless, lazy, whole
 from pcbatch.frontend.source.tree import (
     Node,
     binary,
@@ -69,8 +72,11 @@ class Iterable:
     """Whether the length is that of now, which the body of the loop may change."""
 
 
-def iterable(b: Builder, node: Node) -> Iterable:
-    """Build the parts of an iterable that are evaluated once, before the loop, in Python's order."""
+def iterable(b: Builder, node: Node, in_turn: bool = False) -> Iterable:
+    """Build the parts of an iterable that are evaluated once, before the loop, in Python's order; with `in_turn`, what
+    a `map` or a generator expression makes of an element is evaluated where that is asked for."""
+    if in_turn and by_index(b.unit, node):
+        return _mapped(b, node)
     name = builtin_name(b.unit, node.func, LAZY) if isinstance(node, gast.Call) else None
     match name:
         case "range":
@@ -193,9 +199,32 @@ def _transposed(b: Builder, node: Node) -> Iterable:
     return _of_rows(load(columns, node), node)
 
 
-def zipped(b: Builder, sources: list[Node], node: Node, strict: bool = False) -> Iterable:
+def _mapped(b: Builder, node: Node) -> Iterable:
+    """The parts of what is made of the elements of others one by one."""
+    if isinstance(node, gast.GeneratorExp):
+        (part,) = node.generators
+        source, function = iterable(b, part.iter, in_turn=True), None
+        names = {name: own_name(b, name, place) for name, place in bindings([part.target])}
+    else:
+        function, *sources = node.args
+        source = zipped(b, sources, node, in_turn=True)
+
+    def element(i: Node) -> Element:
+        found = source.element(i)
+        if function is None:
+            assign(b, [renamed(part.target, names)], found.value)
+            return _plain(lower(b, renamed(node.elt, names)))
+        values = [load(b.temp(), node) for _ in found.parts]
+        for value, one in zip(values, found.parts, strict=True):
+            b.prim((value.id,), one.value, shown=one.shown)
+        return _plain(lower(b, applied(b, function, values, node)))
+
+    return Iterable(source.length, element, source.live)
+
+
+def zipped(b: Builder, sources: Sequence[Node], node: Node, strict: bool = False, in_turn: bool = False) -> Iterable:
     """Build the parts of several iterables that are gone over together."""
-    inner = [iterable(b, arg) for arg in sources]
+    inner = [iterable(b, arg, in_turn) for arg in sources]
     function = sequence_builtins.same_length if strict else iteration.shortest
     length = supported(function, [each.length.value for each in inner], node)
     shown = call(load("min", node), [each.length.shown for each in inner], node)

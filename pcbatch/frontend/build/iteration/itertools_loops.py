@@ -13,9 +13,12 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
 from pcbatch.frontend.build.iteration.inner_names import applied
 from pcbatch.frontend.build.iteration.iterables import Element, Iterable, count_bounds, iterable, kept
+from pcbatch.frontend.build.iteration.seen_changes import attributes_in, reads_changed
 from pcbatch.frontend.source.streams import GROUPS, nested_loops
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
 
+READ = "the key of `groupby` reads what the loop changes"
+READ_HELP = "go over a list of the groups, which is made before the loop"
 Consume = Callable[[Node, str], None]
 """Builds what is done with an element; control may jump to a label for the next element, or falls through to it."""
 Each = Callable[[Builder, Node, Consume], None]
@@ -30,6 +33,8 @@ def indexed(b: Builder, source: Iterable, start: Node, at: Node, body: Callable[
     b.prim((count,), source.length.value, shown=source.length.shown)
     b.prim((index.id,), start) if not isinstance(start, gast.Name) else lower_into(b, index.id, start)
     b.begin(head)
+    if source.live:
+        b.prim((count,), source.length.value, shown=source.length.shown)
     condition(b, compare(index, gast.Lt(), load(count, at), at), inside, after)
     b.start(inside)
     found = source.element(index)
@@ -43,14 +48,22 @@ def indexed(b: Builder, source: Iterable, start: Node, at: Node, body: Callable[
 
 def _chain(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     for source in node.args:
-        each(b, source, consume)
+        if isinstance(source, gast.Starred):  # its elements are arguments, all of which are there before
+            given = gast.copy_location(gast.List(elts=[source], ctx=gast.Load()), node)
+            _from_each(each, b, copied(b, lower(b, given)), consume)
+        else:
+            each(b, source, consume)
 
 
 def _from_iterable(each: Each, b: Builder, node: Node, consume: Consume) -> None:
+    _from_each(each, b, node.args[0], consume)
+
+
+def _from_each(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     def step(value: Node, _: str) -> None:
         each(b, copied(b, lower(b, value)), consume)
 
-    each(b, node.args[0], step)
+    each(b, node, step)
 
 
 def _while_true(each: Each, b: Builder, node: Node, consume: Consume, *, drop: bool) -> None:
@@ -92,6 +105,7 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     b.prim((started.id,), constant(initial is not None, node))
 
     def step(value: Node, after: str) -> None:
+        b.rolls = False
         element = copied(b, lower(b, value))
         first, later, both = b.label(), b.label(), b.label()
         condition(b, started, later, first)
@@ -107,7 +121,9 @@ def _accumulate(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         b.begin(both)
         consume(total, after)
 
+    b.rolls = True  # a copy for the first element would read what has no value
     each(b, node.args[0], step)
+    b.rolls = False
     b.begin(end)
 
 
@@ -168,6 +184,7 @@ def _pairwise(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     b.prim((started.id,), constant(False, node))
 
     def step(value: Node, after: str) -> None:
+        b.rolls = False
         element = copied(b, lower(b, value))
         first, later = b.label(), b.label()
         old = load(b.temp(), node)
@@ -181,7 +198,9 @@ def _pairwise(each: Each, b: Builder, node: Node, consume: Consume) -> None:
         lower_into(b, before.id, element)
         consume(display([old, element], node), after)
 
+    b.rolls = True  # a copy for the first element would read what has no value
     each(b, node.args[0], step)
+    b.rolls = False
 
 
 def _islice(each: Each, b: Builder, node: Node, consume: Consume) -> None:
@@ -249,6 +268,8 @@ def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 def _groups(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     """Build the loop over neighbours with equal keys: the key of the next element is known when a group ends."""
     values, function = node.args
+    if reads_changed(b, attributes_in(b.unit, function)):
+        b.faults.add("PCB121", READ, node, "Python makes each element in its turn", helps=(READ_HELP,))
     source = iterable(b, values)
     index, element, key, following, group = (load(b.temp(), node) for _ in range(5))
     head, inside, more, done, following_group, end = (b.label() for _ in range(6))

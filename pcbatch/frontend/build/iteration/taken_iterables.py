@@ -7,6 +7,8 @@ what is gone over (`d.get(key, ())`), an empty tuple is as good as an empty list
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import gast
 
 from pcbatch.data.functions import mappings, sequence_builtins
@@ -14,8 +16,16 @@ from pcbatch.data.functions.users_code import elements_of, iterable
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.streams import IN_PLACE, becomes_list, has_own, takes_elements, whole
-from pcbatch.frontend.source.tree import Node, constant, is_supported, rebuild, supported
+from pcbatch.frontend.source.streams import (
+    IN_PLACE,
+    as_list,
+    becomes_list,
+    has_own,
+    of_container,
+    takes_elements,
+    whole,
+)
+from pcbatch.frontend.source.tree import Node, constant, display, is_supported, rebuild, supported
 
 
 def taken_at_once(unit: Unit, node: Node, target: object) -> Node:
@@ -102,3 +112,13 @@ def at_once(node: Node) -> Node:
         return rebuild(node, lambda child: child if child is node.test else at_once(child))
     made = is_supported(node, sequence_builtins.reversed_)
     return supported(sequence_builtins.reversed_once, node.args, node) if made else node
+
+
+def given_lists(unit: Unit, node: Node, listed: Callable[[Node], bool]) -> Node:
+    """Return a call that gets lists in place of streams."""
+    node = rebuild(node, lambda child: as_list(child) if listed(child) else child)
+    if not isinstance(node.func, gast.Attribute):
+        return node
+    owner = of_container(unit, node.func.value, display([], node), node.func.attr, node)
+    func = rebuild(node.func, lambda child: owner if child is node.func.value else child)
+    return rebuild(node, lambda child: func if child is node.func else child)
