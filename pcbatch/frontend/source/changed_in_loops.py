@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Container, Iterator
 from types import FunctionType
 
@@ -17,7 +16,7 @@ from pcbatch.frontend.source.changing_methods import changes_arguments
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import own_yields
 from pcbatch.frontend.source.own_classes import own_methods, stores
-from pcbatch.frontend.source.places import mutation, place_of
+from pcbatch.frontend.source.places import DISPLAYS, is_own, mutation, place_of
 from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.rewrites.nested import function_of
 from pcbatch.frontend.source.scope import bindings, free_names
@@ -28,10 +27,6 @@ KINDS = {"removes": "only_stores", "stores": "only_drops"}  # each with what met
 LAZY = ("enumerate", "zip", "reversed")
 PARTS = (gast.Subscript, gast.Attribute)
 CHANGING = (gast.BitOr, gast.BitAnd, gast.BitXor, gast.Sub, gast.Add, gast.Mult)
-DISPLAYS = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.DictComp, gast.SetComp)
-LOOKING = (len, sum, max, min, any, all, sorted, list, tuple, set, dict, frozenset, print, str, repr, bool)
-"""Functions that give none of the containers that they get."""
-MAKING = (list, dict, set, sorted, bytearray, collections.deque, collections.defaultdict, collections.Counter)
 
 
 def changed_in(unit: Unit, loop: Node) -> frozenset[str]:
@@ -307,55 +302,6 @@ def _changed_by_call(unit: Unit, node: Node) -> Iterator[tuple[Node, str]]:
         yield node.func, ""  # a function that is a value
     elif any(function is one for one in CHANGING_FUNCTIONS) and node.args:
         yield node.args[0], ""
-
-
-def is_own(unit: Unit, name: str) -> bool:
-    """Whether the container of a variable has no other name: only displays and the like are assigned to it, and nothing
-    but its parts, its elements and its methods is used."""
-    if name in unit.params or name not in unit.variables:
-        return False
-    bound, harmless = set[int](), set[int]()
-    for part in gast.walk(unit.node):
-        match part:
-            case gast.Assign(targets=[gast.Name() as target], value=value) if _makes_new(unit, value):
-                bound.add(id(target))
-            case gast.AnnAssign(target=gast.Name() as target, value=value) if value and _makes_new(unit, value):
-                bound.add(id(target))
-            case gast.AugAssign(target=target, value=value):
-                bound.add(id(target))
-                harmless.add(id(value))
-            case gast.Call(func=gast.Attribute(value=value, attr=attr)) if not facts(attr).views:
-                harmless.add(id(value))
-            case gast.Subscript(value=value) | gast.Starred(value=value) | gast.FormattedValue(value=value):
-                harmless.add(id(value))
-            case gast.Call(func=func, args=args) if any(resolve(unit, func) is one for one in LOOKING):
-                harmless |= set(map(id, args))
-            case gast.Compare(left=left, comparators=others):
-                harmless |= set(map(id, (left, *others)))
-            case gast.BinOp(left=left, right=right):
-                harmless |= {id(left), id(right)}
-            case gast.UnaryOp(operand=value) | gast.If(test=value) | gast.While(test=value):
-                harmless.add(id(value))
-            case gast.For(iter=value) | gast.comprehension(iter=value):
-                harmless |= set(map(id, sources(value)))
-            case gast.Return(value=gast.Tuple(elts=parts) | gast.List(elts=parts)):
-                harmless |= set(map(id, parts))
-            case gast.Return(value=value):
-                harmless.add(id(value))
-    named = [part for part in gast.walk(unit.node) if isinstance(part, gast.Name) and part.id == name]
-    return all(id(part) in (harmless if isinstance(part.ctx, gast.Load) else bound) for part in named)
-
-
-def _makes_new(unit: Unit, node: Node) -> bool:
-    """Whether an expression makes a container that nothing else has, or a number."""
-    match node:
-        case gast.Constant():
-            return True
-        case gast.BinOp(left=left, right=right):
-            return _makes_new(unit, left) or _makes_new(unit, right)
-        case gast.Call(func=func):
-            return any(resolve(unit, func) is one for one in MAKING)
-    return isinstance(node, DISPLAYS)
 
 
 def read_for_each(unit: Unit, node: Node) -> frozenset[str]:

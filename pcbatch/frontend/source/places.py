@@ -6,6 +6,7 @@ assignment to the variable at its root.
 
 from __future__ import annotations
 
+import collections
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.tree import Node
+
+DISPLAYS = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.DictComp, gast.SetComp)
+LOOKING = (len, sum, max, min, any, all, sorted, list, tuple, set, dict, frozenset, print, str, repr, bool)
+"""Functions that give none of the containers that they get."""
+MAKING = (list, dict, set, sorted, bytearray, collections.deque, defaultdict, collections.Counter)
+ITERATING = (enumerate, zip, reversed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +166,68 @@ def _function(unit: Unit, func: Node) -> str | None:
     if function is next:
         return NEXT
     return next((name for name, (plain, _) in FUNCTIONS.items() if plain is function), None)
+
+
+def is_own(unit: Unit, name: str) -> bool:
+    """Whether the container of a variable has no other name: only displays and the like are assigned to it, and nothing
+    but its parts, its elements and its methods is used."""
+    if name in unit.params or name not in unit.variables:
+        return False
+    bound, harmless = set[int](), set[int]()
+    for part in gast.walk(unit.node):
+        bound |= {id(target) for target, value in values_given(part) if _makes_new(unit, value)}
+        match part:
+            case gast.AugAssign(target=target, value=value):
+                bound.add(id(target))
+                harmless.add(id(value))
+            case gast.Call(func=gast.Attribute(value=value, attr=attr)) if not facts(attr).views:
+                harmless.add(id(value))
+            case gast.Subscript(value=value) | gast.Starred(value=value) | gast.FormattedValue(value=value):
+                harmless.add(id(value))
+            case gast.Call(func=func, args=args) if any(resolve(unit, func) is one for one in LOOKING):
+                harmless |= set(map(id, args))
+            case gast.Compare(left=left, comparators=others):
+                harmless |= set(map(id, (left, *others)))
+            case gast.BinOp(left=left, right=right):
+                harmless |= {id(left), id(right)}
+            case gast.UnaryOp(operand=value) | gast.If(test=value) | gast.While(test=value):
+                harmless.add(id(value))
+            case gast.For(iter=value) | gast.comprehension(iter=value):
+                whole = isinstance(value, gast.Call) and any(resolve(unit, value.func) is one for one in ITERATING)
+                harmless |= {id(value), *(id(arg) for arg in (value.args if whole else ()))}
+            case gast.Return(value=gast.Tuple(elts=parts) | gast.List(elts=parts)):
+                harmless |= set(map(id, parts))
+            case gast.Return(value=value):
+                harmless.add(id(value))
+    named = [part for part in gast.walk(unit.node) if isinstance(part, gast.Name) and part.id == name]
+    return all(id(part) in (harmless if isinstance(part.ctx, gast.Load) else bound) for part in named)
+
+
+def values_given(part: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield the targets of an assignment or a loop with the expressions whose values, or parts of them, they get."""
+    match part:
+        case gast.Assign(targets=[gast.Tuple(elts=targets)], value=gast.Tuple(elts=values)) if len(targets) == len(
+            values
+        ):
+            yield from zip(targets, values, strict=True)
+        case gast.Assign(targets=targets, value=value):
+            whole = value if len(targets) == 1 else gast.copy_location(gast.Tuple(elts=[value], ctx=gast.Load()), value)
+            yield from ((target, whole) for target in targets)
+        case gast.For(target=target, iter=value) | gast.comprehension(target=target, iter=value):
+            yield target, gast.copy_location(gast.Starred(value=value, ctx=gast.Load()), value)
+        case gast.AnnAssign(target=target, value=value) | gast.NamedExpr(target=target, value=value) if (
+            value is not None
+        ):
+            yield target, value
+
+
+def _makes_new(unit: Unit, node: Node) -> bool:
+    """Whether an expression makes a container that nothing else has, or a number."""
+    match node:
+        case gast.Constant():
+            return True
+        case gast.BinOp(left=left, right=right):
+            return _makes_new(unit, left) or _makes_new(unit, right)
+        case gast.Call(func=func):
+            return any(resolve(unit, func) is one for one in MAKING)
+    return isinstance(node, DISPLAYS)

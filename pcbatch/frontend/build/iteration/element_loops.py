@@ -55,10 +55,11 @@ from pcbatch.frontend.source.tree import (
 
 def each(b: Builder, node: Node, consume: Consume) -> None:
     """Build loops that hand each element of an iterable to `consume`, as an expression that is evaluated once."""
+    around = b.streams
     if isinstance(node, gast.ListComp) and changes_show(b):  # it is made before
-        _plain(b, copied(b, lower(b, node)), consume)
-        return
-    around, b.streams = b.streams, [*b.streams, *loop_of(b.unit, node)]
+        b.streams = []
+        node = copied(b, lower(b, node))
+    b.streams = [*around, *loop_of(b.unit, node)]
     _each(b, node, consume)
     b.streams = around
 

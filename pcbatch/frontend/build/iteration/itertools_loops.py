@@ -13,7 +13,7 @@ from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import condition, lower, lower_into, where
 from pcbatch.frontend.build.iteration.inner_names import applied
 from pcbatch.frontend.build.iteration.iterables import Element, Iterable, count_bounds, iterable, kept
-from pcbatch.frontend.build.iteration.seen_changes import attributes_in, reads_changed
+from pcbatch.frontend.build.iteration.seen_changes import called_sees_changes
 from pcbatch.frontend.source.streams import GROUPS, nested_loops
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_none, load, supported
 
@@ -268,7 +268,7 @@ def _repeat(each: Each, b: Builder, node: Node, consume: Consume) -> None:
 def _groups(each: Each, b: Builder, node: Node, consume: Consume) -> None:
     """Build the loop over neighbours with equal keys: the key of the next element is known when a group ends."""
     values, function = node.args
-    if reads_changed(b, attributes_in(b.unit, function)):
+    if called_sees_changes(b, function):
         b.faults.add("PCB121", READ, node, "Python makes each element in its turn", helps=(READ_HELP,))
     source = iterable(b, values)
     index, element, key, following, group = (load(b.temp(), node) for _ in range(5))

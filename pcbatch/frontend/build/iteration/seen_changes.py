@@ -13,11 +13,13 @@ import gast
 from pcbatch.data.catalogue import facts
 from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.source.callee import Target
-from pcbatch.frontend.source.changed_in_loops import changes, is_own, may_show, with_nested
+from pcbatch.frontend.source.changed_in_loops import changes, may_show, with_nested
 from pcbatch.frontend.source.changing_methods import attributes_changed, attributes_read
 from pcbatch.frontend.source.function_unit import Unit
+from pcbatch.frontend.source.places import is_own, values_given
+from pcbatch.frontend.source.resolve import MISSING, resolve
 from pcbatch.frontend.source.streams import CALLING, ELEMENTS, lazy
-from pcbatch.frontend.source.tree import Node, display
+from pcbatch.frontend.source.tree import Node, display, is_none
 
 
 def loop_of(unit: Unit, node: Node) -> list[tuple[Unit, Node]]:
@@ -55,6 +57,13 @@ def attributes_in(unit: Unit, node: Node) -> frozenset[str]:
     return own.union(*(attributes_read(unit, fn) for fn in called))
 
 
+def called_sees_changes(b: Builder, function: Node) -> bool:
+    """Whether what a stream calls for its elements may read what the loops around this place change."""
+    if isinstance(function, gast.Lambda) or resolve(b.unit, function) is not MISSING:
+        return reads_changed(b, attributes_in(b.unit, function))
+    return not is_none(function) and changes_show(b)
+
+
 def reads_changed(b: Builder, attributes: frozenset[str]) -> bool:
     """Whether the loops around this place change some attributes of objects, or containers in them."""
     read = frozenset(name for name in attributes if not facts(name).changes)
@@ -84,18 +93,6 @@ def _held_by(unit: Unit, node: Node, seen: set[str]) -> set[str]:
     if node.id in seen or is_own(unit, node.id):
         return set()
     seen.add(node.id)
-    found = set[str]()
-    for part in gast.walk(unit.node):
-        match part:
-            case gast.Assign(targets=targets, value=value):
-                pass
-            case gast.For(target=target, iter=value) | gast.comprehension(target=target, iter=value):
-                targets = [target]
-            case gast.AnnAssign(target=target, value=value) | gast.NamedExpr(target=target, value=value):
-                targets = [target]
-            case _:
-                continue
-        bound = {one.id for each in targets for one in gast.walk(each) if isinstance(one, gast.Name)}
-        if value is not None and node.id in bound:
-            found |= _held_by(unit, value, seen)
-    return found
+    given = [pair for part in gast.walk(unit.node) for pair in values_given(part)]
+    values = [value for target, value in given if node.id in {getattr(one, "id", "") for one in gast.walk(target)}]
+    return set[str]().union(*(_held_by(unit, value, seen) for value in values))
