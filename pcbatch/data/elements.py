@@ -199,10 +199,21 @@ def blank(value: Value, lead: Shape, new: Shape) -> Value:
     return jax.tree.map(fill, value, is_leaf=is_stored)
 
 
+def as_tables(items: list[Value]) -> list[Value]:
+    """Return dicts by name as dicts of the lane where some lack keys of others, or are such already; other elements as
+    they are."""
+    table = class_for(dict)
+    named = [frozenset(item) if isinstance(item, dict) else None for item in items]
+    if len(set(named)) < 2 or not all(isinstance(item, dict | table) for item in items):
+        return items
+    return [lane_value(dict(item)) if isinstance(item, dict) else item for item in items]
+
+
 def stacked(items: list[Value]) -> tuple[Value, tuple[Origin, ...]]:
     """Return the columns of elements, which are prepared, and the origins of an element."""
     if not items:
         return Unset(), ()
+    items = as_tables(items)
     origins = origins_of(items[0])
     items = [_counted(item) for item in items]
     if type(items[0]) in KINDS and all(type(item) is type(items[0]) for item in items):

@@ -16,7 +16,7 @@ import numpy as np
 
 from pcbatch.data.aliasing import one_of
 from pcbatch.data.checks import rules
-from pcbatch.data.container import Container, as_lane_list
+from pcbatch.data.container import Container, as_lane_list, lane_value
 from pcbatch.data.functions import mappings, texts
 from pcbatch.data.functions.math_functions.integers import modular_power
 from pcbatch.data.functions.math_functions.reals import to_integer
@@ -215,10 +215,11 @@ def _any_or_all(values: Value, by: bool) -> Value:
 
 
 def int_(*args: Value, **options: Value) -> Value:
-    """The builtin `int`: a float is truncated, an integer of fewer than 32 bits widened."""
+    """The builtin `int`: a float is truncated, a small integer widened."""
     args = tuple(map(unwrapped, args))
-    if args and isinstance(args[0], LaneText):
-        return integer_of_text(*args, **options)
+    based = any(isinstance(base, jax.Array) for base in (*args[1:], *options.values()))
+    if args and (isinstance(args[0], LaneText) or (based and isinstance(args[0], str))):
+        return integer_of_text(lane_value(args[0]), *args[1:], **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
     value = _real_scalar("int", args[0])
@@ -240,9 +241,9 @@ def float_(*args: Value) -> Value:
 
 def complex_(*args: Value, **options: Value) -> Value:
     """The builtin `complex`, of one or two scalars of a lane."""
-    if not any(isinstance(part, jax.Array | Optional) for part in (*args, *options.values())):
-        return complex(*args, **options)
-    return number(_complex(*map(unwrapped, args), **{name: unwrapped(part) for name, part in options.items()}))
+    if any(isinstance(part, jax.Array | Optional) for part in (*args, *options.values())):
+        return number(_complex(*map(unwrapped, args), **{name: unwrapped(part) for name, part in options.items()}))
+    return complex(*args, **options)
 
 
 def _complex(real: Value = 0.0, imag: Value = None) -> jax.Array:

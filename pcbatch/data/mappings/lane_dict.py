@@ -16,7 +16,7 @@ from pcbatch.data.aliasing import note_value, one_of
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import making, require
 from pcbatch.data.container import Container, for_kind
-from pcbatch.data.elements import or_else
+from pcbatch.data.elements import as_tables, or_else
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.counts import Counts, part_of
 from pcbatch.data.mappings.hash_table import KeyPlace
@@ -139,7 +139,8 @@ class LaneDict(Counts):
     def of_items(cls, pairs: Iterable[tuple[Value, Value]], missing: Missing | None = None) -> LaneDict:
         """Return the dict with these entries, whose keys may be values of the lane."""
         new = cls(missing)
-        for key, value in pairs:
+        entries = list(pairs)
+        for (key, _), value in zip(entries, as_tables([value for _, value in entries]), strict=True):
             new.store(key, value)
         return new
 

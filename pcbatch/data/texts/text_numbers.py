@@ -78,18 +78,22 @@ def _short(text: LaneText) -> LaneText:
 
 def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     """Return the integer that a text shows, as the builtin `int`; the lane raises ValueError if it shows none."""
-    if isinstance(base, jax.Array) or base not in range(2, 37):
-        raise TypeError("the base of `int(text, base)` of a lane must be a number from 2 to 36 that is known")
+    of_lane = isinstance(base, jax.Array)
+    if not of_lane and base not in range(2, 37):
+        raise TypeError("the base of `int(text, base)` of a lane must be a number from 2 to 36")
+    if of_lane:
+        limit((base >= 2) & (base <= 36), "the base of `int(text, base)` of a lane is not from 2 to 36")
     shown = text.strip()
     codes, n = shown.codes, shown.length
     first = codes[0]
     signed = jnp.logical_and(n > 0, (first == ord("-")) | (first == ord("+"))).astype(np.int32)
     start = signed
-    if base in (2, 8, 16):
-        letter = ord(PREFIXES[base][1])
+    if of_lane or PREFIXES.get(base):
+        letter = sum(jnp.where(base == one, ord(PREFIXES[one][1]), 0) for one in (2, 8, 16))
         second = codes.at[signed].get(mode="clip") == ord("0")
         third = codes.at[signed + 1].get(mode="clip")
-        start = start + jnp.where(second & ((third == letter) | (third == letter - 32)) & (n >= signed + 3), 2, 0)
+        third = jnp.where((third >= ord("A")) & (third <= ord("Z")), third + 32, third)
+        start = start + jnp.where(second & (letter > 0) & (third == letter) & (n >= signed + 3), 2, 0)
     places, before = jnp.arange(codes.shape[0], dtype=np.int32), jnp.roll(codes, 1)
 
     def is_mark(code: Index, before: Value, place: Index) -> Value:
@@ -107,12 +111,15 @@ def integer_of_text(text: LaneText, base: Value = 10) -> Value:
     foreign = ~good & (first_row(lambda code: code > 127, codes, jnp.where(good, 0, n)) < n)
     limit(~foreign, "`int` of a text with characters other than ASCII")
     refused = f"invalid literal for int() with base {base}"
-    require(good, "ValueError", refused, argument=lambda: as_quoted(f"{refused}: ", _short(text)))
+    if of_lane:
+        limit(good, "a text that shows no integer in a base of the lane")
+    else:
+        require(good, "ValueError", refused, argument=lambda: as_quoted(f"{refused}: ", _short(text)))
     negative = jnp.logical_and(signed == 1, first == ord("-"))
     dtype = np.dtype(jnp.result_type(int))
     word = np.dtype(f"u{dtype.name}")
     most = jnp.asarray(np.iinfo(dtype).max, word) + negative.astype(word)
-    radix, nothing = word.type(base), (jnp.zeros((), word), jnp.asarray(False))
+    radix, nothing = jnp.asarray(base).astype(word), (jnp.zeros((), word), jnp.asarray(False))
 
     def step(carry: Value, at: tuple[Index, Index, Index], stop: Index) -> Value:
         value, large = carry
