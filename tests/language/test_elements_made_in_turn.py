@@ -360,9 +360,29 @@ def walked_in_a_comprehension(n):
     return [fill(nodes, n) + s for s in walk(nodes, 0)]
 
 
+def bump_by_another(node, n):
+    return bump(node, n)
+
+
+def walk_values(nodes, k):
+    if k < len(nodes):
+        yield nodes[k].v
+        yield from walk_values(nodes, k + 1)
+
+
+def walked_by_two_functions(n):
+    nodes = three()
+    r = nodes[0].other
+    t = 0
+    for s in walk_values(nodes, 0):
+        bump_by_another(r, n)
+        t = t * 10 + s
+    return t
+
+
 REFUSED = {
     columns: "PCB330", joined: "PCB330", chosen: "PCB121", two_filters: "PCB121", groups: "PCB121", walked: "PCB105",
-    walked_by_another: "PCB105", walked_in_a_comprehension: "PCB105|PCB330",
+    walked_by_another: "PCB105", walked_by_two_functions: "PCB105", walked_in_a_comprehension: "PCB105|PCB330",
 }  # fmt: skip
 
 

@@ -216,9 +216,8 @@ def _any_or_all(values: Value, by: bool) -> Value:
 
 def int_(*args: Value, **options: Value) -> Value:
     """The builtin `int`: a float is truncated, a small integer widened."""
-    args = tuple(map(unwrapped, args))
-    based = any(isinstance(base, jax.Array) for base in (*args[1:], *options.values()))
-    if args and (isinstance(args[0], LaneText) or (based and isinstance(args[0], str))):
+    args, bases = tuple(map(unwrapped, args)), (*args[1:], *options.values())
+    if args and isinstance(args[0], LaneText | str if any(isinstance(b, jax.Array) for b in bases) else LaneText):
         return integer_of_text(lane_value(args[0]), *args[1:], **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
         return int(*args, **options)
