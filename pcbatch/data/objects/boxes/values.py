@@ -44,6 +44,21 @@ def boxed(cls: type[BoxValue], *values: Value) -> Value:
     return recorded(made)
 
 
+def boxed_by_name(cls: type[BoxValue], items: Value) -> Value:
+    """Return a new box of the values of a dict by name, a copy of another one."""
+    if not isinstance(items, dict) or set(items) != set(cls.pcbatch_keys):
+        title = f"a copy at {cls.pcbatch_place[1]} is of a dict with other keys"
+        raise Refusal("PCB304", title, helps=("write the copy as a display, with all keys",))
+    return boxed(cls, *(items[key] for key in cls.pcbatch_keys))
+
+
+def items_by_name(box: Value) -> dict[str, Value]:
+    """Return the dict by name that a box holds, as it is by now."""
+    cls: Any = box.pcbatch_type.types[0] if isinstance(box, Ref) else type(box)
+    keys = cls.pcbatch_keys
+    return {key: getattr(box, field) for key, field in zip(keys, fields_of(keys), strict=True)}
+
+
 def has_identity(value: Value) -> bool:
     """Return whether a value is a list, dict or set, which can be in a box."""
     return isinstance(value, Container | list | dict | set | tuple | deque) and not isinstance(value, Text)

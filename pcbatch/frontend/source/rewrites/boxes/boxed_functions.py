@@ -55,7 +55,7 @@ class BoxedFunctions:
         if not objects or not all(map(_can_be, objects)) or (flow.recursive and any(one.argument for one in objects)):
             raise CannotBox
         while True:
-            found = _with_classes(objects, sources, whole)
+            found = _with_classes(flow, objects, sources, whole)
             writer = Writer(flow, found)
             _refuse_eager(writer, [body.tree for body in flow.bodies.values()])
             try:
@@ -147,26 +147,33 @@ def _can_be(value: Object) -> bool:
     return bool(value.sites or value.argument) and not (value.outside or value.fixed or value.classes)
 
 
-def _names(value: Object) -> tuple[str, ...]:
+def _names(flow: Flow, value: Object) -> tuple[str, ...]:
     """The keys of a dict by name, whose values are asked for by these alone; none for anything else."""
-    keys, first = value.keys_known(), value.sites[0]
-    texts: list[Any] = _keys_of(first) if isinstance(first, gast.Dict) else []
-    same = all(isinstance(site, gast.Dict) and _keys_of(site) == texts for site in value.sites)
-    return tuple(texts) if same and set(texts) == keys and all(isinstance(key, str) for key in texts) else ()
+    texts: list[Any] = _keys_of(flow, value.sites[0])
+    same = all(_keys_of(flow, site) == texts for site in value.sites) and value.keys_known() <= set(texts)
+    return tuple(texts) if same and all(isinstance(key, str) for key in texts) else ()
 
 
-def _keys_of(site: Node) -> list[object]:
-    return [key.value if isinstance(key, gast.Constant) else None for key in site.keys]
+def _keys_of(flow: Flow, site: Node) -> list[object]:
+    """The keys of the dict that a place makes: of a display, or of a copy of what displays with the same keys make."""
+    match site:
+        case gast.Dict():
+            return [key.value if isinstance(key, gast.Constant) else None for key in site.keys]
+        case gast.Call(func=gast.Name(id="dict"), args=[copied], keywords=[]):
+            sites = flow.of[id(copied)].found().sites if id(copied) in flow.of else []
+            texts: list[list[object]] = [_keys_of(flow, one) if isinstance(one, gast.Dict) else [None] for one in sites]
+            return texts[0] if texts and all(one == texts[0] for one in texts) else []
+    return []
 
 
 def _with_classes(
-    objects: Iterable[Object], sources: dict[int, Source], whole: set[Object]
+    flow: Flow, objects: Iterable[Object], sources: dict[int, Source], whole: set[Object]
 ) -> dict[Object, type[BoxValue]]:
     """Objects with the classes of their boxes; those of two objects that one place makes are told apart by a number."""
     found: dict[Object, type[BoxValue]] = {}
     for one in objects:
         kind, place = _place(one, sources)
-        keys = () if one in whole else _names(one)
+        keys = () if one in whole or not one.sites else _names(flow, one)
         number = sum(cls.pcbatch_place[1].partition(" ")[0] == place for each, cls in found.items() if each is not one)
         found.setdefault(one, box_class(kind, f"{place} {number}" if number else place, keys))
     return found

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import gast
 
 from pcbatch.data.objects.boxes.classes import BoxValue, field_of
-from pcbatch.data.objects.boxes.values import boxed
+from pcbatch.data.objects.boxes.values import boxed, boxed_by_name, items_by_name
 from pcbatch.data.objects.tuples.classes import name_of_class
 from pcbatch.frontend.source.rewrites.boxes import written_calls, written_statements
 from pcbatch.frontend.source.rewrites.boxes.box_facts import BoxFacts, CannotBox, NeedsWhole, is_simple
@@ -65,6 +65,12 @@ class Writer(BoxFacts):
         """Write an expression of which the elements are asked, the length, or whatever is not its identity."""
         return self.held(node, self.value(node))
 
+    def looked_at(self, node: Node) -> Node:
+        """Write an expression of which all is asked at once, but no change: a dict by name as one of Python's."""
+        value = self.box_of(node)
+        by_name = value in self.names and not value.absent
+        return supported(items_by_name, [self.value(node)], node) if by_name else self.read(node)
+
     def held(self, node: Node, written: Node) -> Node:
         """Write what is in the box that an expression is, which has been written already."""
         value = self.box_of(node)
@@ -108,6 +114,8 @@ class Writer(BoxFacts):
         cls = load(name_of_class(self.classes[value]), at)
         if value not in self.names:
             return supported(boxed, [cls, held], at)
+        if not isinstance(held, gast.Dict):
+            return supported(boxed_by_name, [cls, held], at)
         values = {key.value: item for key, item in zip(held.keys, held.values, strict=True)}
         return supported(boxed, [cls, *(values[key] for key in self.names[value])], at)
 
@@ -123,6 +131,10 @@ class Writer(BoxFacts):
                 for one in node.elts:
                     self.refuse_boxes(one)
                 return rebuild(node, self.value)
+            case gast.Dict() if None in node.keys:
+                spread = [value for key, value in zip(node.keys, node.values, strict=True) if key is None]
+                looked = {id(one): self.looked_at(one) for one in spread}
+                return rebuild(node, lambda one: looked[id(one)] if id(one) in looked else self.value(one))
             case gast.Tuple() | gast.List() | gast.Dict() | gast.NamedExpr() | gast.Slice() | gast.Yield():
                 return rebuild(node, self.value)
             case gast.Starred() | gast.YieldFrom() | gast.JoinedStr() | gast.UnaryOp():
@@ -186,7 +198,7 @@ class Writer(BoxFacts):
             if isinstance(op, MEMBERSHIP):
                 written[-1] = written_calls.plain(self, left)
                 held = self.holds(self.given_by(right))
-                written.append(written_calls.plain(self, right, members=True) if held else self.read(right))
+                written.append(written_calls.plain(self, right, members=True) if held else self.looked_at(right))
                 continue
             both = [each for each in (left, right) if not is_none(each)]
             if len(node.ops) > 1 and any(map(self.is_boxed, both)):

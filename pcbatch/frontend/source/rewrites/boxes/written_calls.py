@@ -41,6 +41,9 @@ SHALLOW |= known.COPYING - {set, frozenset, sorted}
 LOOKING = frozenset((copy.deepcopy, str, repr, print, format))
 """Functions that look at all that is in what they get, and give none of it."""
 
+AT_ONCE: frozenset[object] = frozenset((dict, len, list, tuple, bool, set, frozenset))
+"""Functions that ask for all that they get before anything can change."""
+
 OF_CLASSES = frozenset((isinstance, issubclass, type, id, callable))
 
 
@@ -48,10 +51,11 @@ def plain(w: Writer, node: Node, *, members: bool = False) -> Node:
     """Write an expression of which all that is in it is asked, or only whether it has one of some `members`: as a value
     without boxes."""
     value = w.object_of(node)
-    if not w.holds(value, itself=False):
+    by_name = w.box_of(node) in w.names
+    if not by_name and not w.holds(value, itself=False):
         return w.read(node)
     w.refuse_what_has_no_value(value)
-    written = w.read(node)
+    written = w.value(node) if by_name else w.read(node)
     if members and isinstance(node, gast.Call):  # it may be a view of a dict
         written = display([gast.copy_location(gast.Starred(value=written, ctx=gast.Load()), node)], node)
     return supported(unboxed, [written], node)
@@ -97,6 +101,8 @@ def _of_python(w: Writer, node: Node, function: object) -> Node:
     elif function not in SHALLOW:
         for arg in (*node.args, *(one.value for one in node.keywords)):
             w.refuse_boxes_in(arg)
+    if function in AT_ONCE:
+        return _rest(w, node, w.looked_at)
     return _rest(w, node, w.value if function is next else w.read)
 
 
@@ -215,7 +221,8 @@ def _method(w: Writer, node: Node) -> Node:
         return with_fields(node, func=func, args=[plain(w, arg) for arg in node.args])
     if node.func.attr == "fromkeys":
         return with_fields(node, args=[w.read(node.args[0]), *map(w.value, node.args[1:])])
-    return method(w, node, with_fields(node.func, value=w.read(receiver)))
+    read = w.looked_at if node.func.attr in ("get", "copy") else w.read
+    return method(w, node, with_fields(node.func, value=read(receiver)))
 
 
 def method(w: Writer, node: Node, func: Node) -> Node:
