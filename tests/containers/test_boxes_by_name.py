@@ -117,6 +117,75 @@ def items_of_a_row(n):
     return t, orders[n % 4]["n"]
 
 
+def copies_by_a_method(n):
+    orders = orders_of(n)
+    cs = [o.copy() for o in orders]
+    first = cs[n % 4]
+    first["n"] += 100
+    key = (first["who"], first["what"])
+    return [c["n"] for c in cs], [o["n"] for o in orders], key
+
+
+def merged_copies(n):
+    orders = orders_of(n)
+    by = {}
+    for o in orders:
+        k = (o["who"], o["what"])
+        if k in by:
+            by[k]["n"] += o["n"]
+        else:
+            by[k] = o.copy()
+    return [o["n"] for o in by.values()], [o["n"] for o in orders]
+
+
+def merged_spreads(n):
+    orders = orders_of(n)
+    by = {}
+    for o in orders:
+        k = (o["who"], o["what"])
+        if k in by:
+            by[k]["n"] += o["n"]
+        else:
+            by[k] = {**o}
+    return [o["n"] for o in by.values()], [o["n"] for o in orders]
+
+
+def kept_by_setdefault(n):
+    orders = orders_of(n)
+    by = {}
+    for o in orders:
+        by.setdefault((o["who"], o["what"]), o)["n"] += 1
+    return [o["n"] for o in by.values()], [o["n"] for o in orders]
+
+
+def totals_and_rows(n):
+    orders = orders_of(n)
+    by = {}
+    for o in orders:
+        by[o["who"], o["what"]] = {"who": o["who"], "total": 0, "rows": []}
+    for o in orders:
+        e = by[o["who"], o["what"]]
+        e["total"] += o["n"]
+        e["rows"].append(dict(o))
+    out = []
+    for e in by.values():
+        r = e["rows"]
+        r[0]["n"] += 50
+        out.append((e["who"], e["total"], [x["n"] for x in r]))
+    return out, [o["n"] for o in orders]
+
+
+def names_of_copies(n):
+    a = {"x": n, "t": "s"}
+    b = dict(a)
+    c = b
+    c["x"] += 1
+    a["x"] += 10
+    d = {"x": a, "y": b}
+    d["y"]["x"] += 100
+    return a["x"], b["x"], c["x"], d["x"] is a, d["y"] is c, {**c, "z": 1}["x"]
+
+
 def texts_of_arguments(n):
     rows = [("b", "x", n), ("a", "y", 4), ("a", "b", 5)]
     orders = [{"who": a, "what": b, "n": k} for a, b, k in rows]
@@ -148,6 +217,7 @@ def refused_payment(n):
 PROGRAMS = (
     copies, copies_with_more, questions, equality_and_texts, sorted_rows, groups_of_rows, merged_rows,
     copies_that_change, lists_in_rows, items_of_a_row, texts_of_arguments, refused_payment,
+    copies_by_a_method, merged_copies, merged_spreads, kept_by_setdefault, totals_and_rows, names_of_copies,
 )  # fmt: skip
 
 

@@ -280,11 +280,11 @@ ROWS = [
         ),
     ),
     Row(
-        "objects in a set",
+        "objects in a set by a computed equality",
         "PCB304",
         "keep a dict whose keys are tuples of the numbers and texts that make two objects equal",
         "class P:\n    def __init__(self, a, b):\n        self.a = a\n        self.b = b\n    def __eq__(self, other):\n"
-        "        return self.a == other.a and self.b == other.b\n    def __hash__(self):\n        return hash((self.a, self.b))\n"
+        "        return abs(self.a - other.a) < 1 and self.b == other.b\n    def __hash__(self):\n        return hash(self.b)\n"
         "@pcbatch.batch\ndef f(n):\n    found = set()\n    for k in range(n):\n        x = P(k % 3, k % 2)\n        found.add(x)\n    return len(found)\n",
         "[(1,), (9,), (4,)]",
         (("found = set()", "found = {}"), ("found.add(x)", "found[x.a, x.b] = x")),

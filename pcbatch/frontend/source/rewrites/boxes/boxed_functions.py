@@ -158,12 +158,23 @@ def _keys_of(flow: Flow, site: Node) -> list[object]:
     """The keys of the dict that a place makes: of a display, or of a copy of what displays with the same keys make."""
     match site:
         case gast.Dict():
-            return [key.value if isinstance(key, gast.Constant) else None for key in site.keys]
+            keys = list[object]()
+            for key, value in zip(site.keys, site.values, strict=True):
+                keys += _keys_of_copied(flow, value) if key is None else [getattr(key, "value", None)]
+            return list(dict.fromkeys(keys))
         case gast.Call(func=gast.Name(id="dict"), args=[copied], keywords=[]):
-            sites = flow.of[id(copied)].found().sites if id(copied) in flow.of else []
-            texts: list[list[object]] = [_keys_of(flow, one) if isinstance(one, gast.Dict) else [None] for one in sites]
-            return texts[0] if texts and all(one == texts[0] for one in texts) else []
+            return _keys_of_copied(flow, copied)
+        case gast.Call(func=gast.Attribute(value=copied, attr="copy"), args=[], keywords=[]):
+            return _keys_of_copied(flow, copied)
     return []
+
+
+def _keys_of_copied(flow: Flow, copied: Node) -> list[object]:
+    """The keys of a dict that is copied, which displays make; [None] where they are not known."""
+    sites = flow.of[id(copied)].found().sites if id(copied) in flow.of else []
+    plain = all(isinstance(one, gast.Dict) and None not in one.keys for one in sites)
+    texts = [_keys_of(flow, one) for one in sites] if plain else []
+    return texts[0] if texts and all(one == texts[0] for one in texts) else [None]
 
 
 def _with_classes(

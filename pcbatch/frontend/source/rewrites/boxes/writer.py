@@ -114,7 +114,7 @@ class Writer(BoxFacts):
         cls = load(name_of_class(self.classes[value]), at)
         if value not in self.names:
             return supported(boxed, [cls, held], at)
-        if not isinstance(held, gast.Dict):
+        if not isinstance(held, gast.Dict) or None in held.keys:
             return supported(boxed_by_name, [cls, held], at)
         values = {key.value: item for key, item in zip(held.keys, held.values, strict=True)}
         return supported(boxed, [cls, *(values[key] for key in self.names[value])], at)
