@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextvars import ContextVar
 from enum import Enum
@@ -23,8 +24,11 @@ import numpy as np
 
 from pcbatch.contexts import setting
 from pcbatch.data.values import Value
+from pcbatch.decisions import Cure
+from pcbatch.errors import Refusal
 
 Tracer = jax.core.Tracer
+MOST_CALLS = 10_000  # of functions of the user's, while one expression is traced
 
 
 class Origin(Enum):
@@ -87,10 +91,22 @@ def is_noting() -> bool:
 
 
 def note_call(code: CodeType) -> None:
-    """Record that a function of the user is called."""
+    """Record that a function of the user is called.
+
+    Raises:
+        Refusal: functions were called very often in one expression, which runs while the program is compiled, as a
+            recursion over values that are known there does: they are compiled along.
+    """
     notes = _notes.get()
-    if notes is not None:
-        notes.called.append(code)
+    if notes is None:
+        return
+    notes.called.append(code)
+    if len(notes.called) > MOST_CALLS:
+        often = tuple(one for one, count in Counter(notes.called).items() if count > MOST_CALLS // 50)
+        title = f"functions are called more than {MOST_CALLS:,} times while one expression is compiled"
+        help = f"decorate `{often[0].co_name}` with `@pcbatch.batch`, so that it is compiled by itself"
+        why = "it is called very often while the program is compiled"
+        raise Refusal("PCB305", title, helps=(help,), cures=Cure.ALONG, functions=often, why=why)
 
 
 def note_outside(value: Value) -> Value:
