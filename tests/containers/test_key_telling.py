@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import pcbatch
 from pcbatch.data.mappings.key_hashes import hashed
@@ -80,6 +82,46 @@ class Unlike(Vec):
     __hash__ = Vec.__hash__
 
 
+class ByKind(Vec):
+    def __eq__(self, other):
+        return self.x == other.x if isinstance(self.x, int) else self.y == other.y
+
+    __hash__ = Near.__hash__
+
+
+class ByNone(Vec):
+    def __eq__(self, other):
+        if self.x is None or other.x is None:
+            return self.y == other.y
+        return self.x == other.x and self.y == other.y
+
+    __hash__ = Near.__hash__
+
+
+class OfOneKind(Vec):
+    def __eq__(self, other):
+        return type(self.x) is type(other.x) and self.y == other.y
+
+    __hash__ = Near.__hash__
+
+
+class Together(Vec):
+    def __eq__(self, other):
+        return (self.x == other.x) == (self.y == other.y)
+
+    __hash__ = Near.__hash__
+
+
+class ByAddress(Vec):
+    __eq__ = Vec.__eq__
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("cls", [ByKind, ByNone, OfOneKind, Together, ByAddress])
+def test_a_method_that_asks_fields_for_more_is_not_followed(cls: type) -> None:
+    assert telling(cls) is None
+
+
 def test_how_objects_are_told_apart() -> None:
     assert telling(Road) == Telling(("a", "b"), ("a", "b"))
     assert telling(Vec) == Telling(("x", "y"), ("y", "x"))
@@ -110,6 +152,34 @@ def test_a_key_shows_what_its_object_becomes() -> None:
             return key.rest + d[key]
 
     assert pcbatch.batch(changed)(np.array([1, 2])).tolist() == [12, 17]
+
+
+def test_a_copy_has_the_hashes_of_keys_as_they_are_now() -> None:
+    def joined(n):
+        road = Slots(1, 0)
+        d = {road: 1}
+        road.key = n
+        return len({**d, Slots(n, 1): 4})
+
+    run = pcbatch.batch(joined).run(np.array([1, 2]))
+    assert [int(status) == pcbatch.Status.OK for status in run.status] == [True, False]
+
+
+def test_copies_of_records_are_other_records() -> None:
+    def copied(n):
+        a = Slots(n, 1)
+        b, c = copy.copy(a), copy.deepcopy(a)
+        d = {id(a): 1, id(b): 2, id(c): 3}
+        b.key, c.key = 50, 60
+        return a.key, b.key, c.key, len(d), a is b
+
+    results = pcbatch.batch(copied)(np.array([1, 2]))
+    assert [part.tolist() for part in results] == [[1, 2], [50, 50], [60, 60], [3, 3], [False, False]]
+
+
+def test_copies_of_what_leads_to_records_are_refused() -> None:
+    with pytest.raises(pcbatch.CompileError, match="a lane cannot copy"):
+        pcbatch.batch(lambda n: len({x: 1 for x in copy.deepcopy([Slots(n, 1)])} | {Slots(n, 1): 2}))(np.array([1]))
 
 
 def test_hashes_tell_small_integers_apart() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import copy
 import functools
 import heapq
 import itertools
@@ -36,6 +37,7 @@ from pcbatch.data.mappings.keys import hashable, is_of_lane
 from pcbatch.data.members import data_of
 from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.questions import RECORDS, own_method
+from pcbatch.data.objects.record_copies import copied, deeply_copied
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
@@ -285,6 +287,8 @@ REPLACED: list[tuple[Value, Callable[..., Value]]] = [
     (queue.PriorityQueue, sequence_builtins.priority_queue_),
     (heapq.nsmallest, smallest),
     (heapq.nlargest, largest),
+    (copy.copy, copied),
+    (copy.deepcopy, deeply_copied),
     (abs, abs_),
     (operator.abs, abs_),
     (operator.inv, invert),

@@ -73,6 +73,7 @@ class Entries(StoredTable):
         """Keys or values in their order, as a list of the lane."""
         if self.table is None:
             return LaneList.from_list([])  # type: ignore[no-any-return]
+        key_equality.require_unchanged(part, self.table.live)
         columns, part = as_objects(self.table.entries(part)), as_objects(part)
         values: LaneList = LaneList.tree_unflatten(origins, (columns, self.table.count))
         if not any(is_stored(part) and not lane_keys.is_row(part) for part in inner_parts(columns)):

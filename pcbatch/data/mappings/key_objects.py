@@ -11,11 +11,11 @@ where all the fields that it compares are equal, and nowhere else, and `__hash__
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from inspect import getattr_static
 from itertools import combinations
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +27,8 @@ from pcbatch.data.pytree_node import pytree_node
 from pcbatch.data.stored import by_identity
 from pcbatch.data.values import Value
 
+Kinds = Mapping[str, Any]
+NO_KINDS: Kinds = MappingProxyType({})
 MOST = 8  # fields that an `__eq__` may compare: all of their subsets are tried
 BY_FIELDS = "let `__eq__` compare fields by `==` and `and` alone, and `__hash__` be `hash((self.a, self.b))` of these"
 
@@ -129,14 +131,18 @@ class _UnclearError(Exception):
     """A method does something else with fields than to compare or hash them."""
 
 
-class _Field:
+class _Noting:
     """A stand-in for a field, which notes that it is compared or hashed."""
 
-    def __init__(self, name: str, number: int, asked: list[str], unequal: tuple[str, ...]) -> None:
-        self.name, self.number, self.asked, self.unequal = name, number, asked, unequal
+    name: str
+    number: int
+    asked: list[str]
+    unequal: tuple[str, ...]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Field) or other.name != self.name:
+        if other is None:
+            return False
+        if not isinstance(other, _Noting) or other.name != self.name:
             raise _UnclearError
         self.asked.append(self.name)
         return self.name not in self.unequal
@@ -148,8 +154,14 @@ class _Field:
         self.asked.append(self.name)
         return self.number
 
+
+class _Field(_Noting):
     def __bool__(self) -> bool:
         raise _UnclearError
+
+
+KINDS: tuple[Any, ...] = (_Field, *(type("_Field", (_Noting, kind), {}) for kind in (int, float, str, tuple, list)))
+"""Stand-ins that are numbers and the like, as a method may do otherwise with some of them."""
 
 
 @lru_cache(maxsize=1024)
@@ -157,11 +169,13 @@ def telling(cls: Any) -> Telling | None:
     """Return how objects of a class with an `__eq__` are told apart; None where that is not known."""
     try:
         compared = _compared(cls, ())[1]
-        if len(compared) > MOST or not all(_is_conjunction(cls, some) for some in _subsets(compared)):
+        if len(compared) > MOST or not _is_conjunction(cls, compared):
             return None
         asked: list[str] = []
         made = _stand_in(cls, asked, ())
         found = hash(made)
+        if hash(_stand_in(cls, [], ())) != found:
+            return None
     except Exception:  # the user's own code, which may raise anything about stand-ins
         return None
     read = tuple(dict.fromkeys(asked))
@@ -170,15 +184,29 @@ def telling(cls: Any) -> Telling | None:
     return Telling(compared, read if found == hash(fields_told(made, read)) else None)
 
 
-def _is_conjunction(cls: Any, unequal: tuple[str, ...]) -> bool:
-    """Whether two objects that differ in some fields are equal only if these are none."""
-    return _compared(cls, unequal)[0] is (not unequal)
+def _is_conjunction(cls: Any, compared: tuple[str, ...]) -> bool:
+    """Whether two objects are equal where none of these fields differs, and nowhere else, whatever kinds the fields are
+    of, also of two, and whether they are None."""
+    for kind in KINDS:
+        if not all(_compared(cls, some, kind=kind)[0] is (not some) for some in _subsets(compared)):
+            return False
+    for name in _names(cls):
+        mixed, absent = _compared(cls, (), {name: KINDS[1]})[0], _compared(cls, (), {name: None})[0]
+        if mixed is not True or absent is not (name not in compared):
+            return False
+        for other in compared:
+            if other != name and _compared(cls, (other,), {name: None}, None, {name: None})[0] is not False:
+                return False
+    return True
 
 
-def _compared(cls: Any, unequal: tuple[str, ...]) -> tuple[object, tuple[str, ...]]:
-    """What `__eq__` says of two objects that differ in some fields, and the fields that it has compared."""
+def _compared(
+    cls: Any, unequal: tuple[str, ...], one: Kinds = NO_KINDS, kind: Any = None, other: Kinds = NO_KINDS
+) -> tuple[object, tuple[str, ...]]:
+    """What `__eq__` says of two objects that differ in some fields, and the fields that it has compared; fields of the
+    first and of the other object may be of a kind of their own, and are of `kind` otherwise."""
     asked: list[str] = []
-    found = _stand_in(cls, asked, unequal) == _stand_in(cls, asked, unequal)
+    found = _stand_in(cls, asked, unequal, one, kind) == _stand_in(cls, asked, unequal, other, kind)
     return found, tuple(dict.fromkeys(asked))
 
 
@@ -187,15 +215,23 @@ def _subsets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from combinations(names, size)
 
 
-def _stand_in(cls: Any, asked: list[str], unequal: tuple[str, ...]) -> Any:
+def _stand_in(cls: Any, asked: list[str], unequal: tuple[str, ...], kinds: Kinds = NO_KINDS, kind: Any = None) -> Any:
     """An object of a class, each of whose fields that its methods may read is a stand-in."""
     made = object.__new__(cls)
     for number, name in enumerate(_names(cls)):
         if not isinstance(getattr_static(cls, name, None), FunctionType | property | classmethod | staticmethod):
             try:
-                object.__setattr__(made, name, _Field(name, 7919 * (number + 1), asked, unequal))
+                object.__setattr__(made, name, _field(kinds.get(name, kind or _Field), name, number, asked, unequal))
             except AttributeError:
                 continue  # a class with `__slots__` has no such field
+    return made
+
+
+def _field(kind: Any, name: str, number: int, asked: list[str], unequal: tuple[str, ...]) -> Any:
+    if kind is None:
+        return None
+    made = kind()
+    made.name, made.number, made.asked, made.unequal = name, 7919 * (number + 1), asked, unequal
     return made
 
 

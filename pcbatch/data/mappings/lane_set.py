@@ -12,6 +12,7 @@ from pcbatch.data.aliasing import holds_same
 from pcbatch.data.catalogue import Facts
 from pcbatch.data.checks import limit, making, require
 from pcbatch.data.container import Container, for_kind
+from pcbatch.data.mappings import key_equality
 from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.key_objects import as_objects
@@ -187,6 +188,7 @@ class LaneSet(Entries):
         """Return the elements in no order that Python would know."""
         if self.table is None:
             return self.keys_list()
+        key_equality.require_unchanged(self.table.keys, self.table.live)
         columns = as_objects(self.table.in_any_order(self.table.keys))
         made: LaneList = LaneList.tree_unflatten(self.key_origins, (columns, self.table.count))
         return holds_same(made, self)
@@ -212,6 +214,7 @@ class LaneSet(Entries):
                 cures=Cure.ALONG | Cure.LOOP,
                 wants=Decisions(ordered=True),
             )
+        key_equality.require_unchanged(self.table.keys, self.table.live)
         keys = self.table.entries(self.table.keys)  # where none was removed: of its rows nothing is needed else
         columns, added, live = self.table.added() if self.history == REMOVED else (keys, self.table.count, True)
         order = python_order(lane_keys.python_form(columns), added, live)
