@@ -106,6 +106,9 @@ def _hashable_object(key: Value) -> Value:
         with comparing(classes[0]):
             for name in told.names:
                 hashable(getattr(key, name))
+                if isinstance(getattr(key, name), Optional):
+                    title = f"`{name}` may be None, by which objects of {classes[0].__name__} are told apart"
+                    raise refusal(title, "use a number in place of None, such as -1")
     return key
 
 
@@ -123,9 +126,13 @@ def unified(a: Columns, a_lead: Shape, b: Columns, b_lead: Shape) -> tuple[Colum
     """Return keys, or columns of keys with these axes in front, in the type that covers both; named tuples and others
     are tuples, as Python finds them equal."""
     try:
-        return unify(a, a_lead, b, b_lead)
+        made = unify(a, a_lead, b, b_lead)
     except UnlikeError:
         pass
+    else:
+        if any(isinstance(part, Optional) for part in jax.tree.leaves(made, is_leaf=lambda x: isinstance(x, Optional))):
+            raise refusal(f"{NONE_KEY}, in a part of it", "use a number in place of None, such as -1")
+        return made
     try:
         return unify(_unnamed(a), a_lead, _unnamed(b), b_lead)
     except UnlikeError:
