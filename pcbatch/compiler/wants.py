@@ -109,7 +109,8 @@ def _places(program: CfgProgram, inferred: Inferred) -> Decisions:
         elif Cure.METHODS in cures or (helpers and helpers[0].name in ("__iter__", "__next__")):
             asked |= {loc, here}
         if Cure.LOOP in cures and op.expr.effects.streams:
-            expanded.add(here)
+            # That an argument has changed is found behind the whole expression: any of its streams may do it.
+            expanded |= {here} if frame is not None else {here, *op.expr.effects.streams}
     return Decisions(
         expanded=frozenset(expanded),
         taken=frozenset(taken),

@@ -5,7 +5,9 @@ They stand at the operation, since passes before those checks copy, move and ren
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from pcbatch.diagnostics.diagnostic import Loc
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Effects:
         alone: likewise, and nothing else of the variable took part in that, so no object inside has moved.
         apart: whether the values are parts of the variable `ins[0]`, none of them at the place of another.
         same: whether the value is the object of the variable `ins[0]` itself, in another form.
-        streams: whether there is a comprehension, or a builtin that consumes an iterable, which may be a loop instead
+        streams: the places of comprehensions, and of builtins that consume an iterable, which may be loops instead
             (`Decisions.expanded`).
     """
 
@@ -66,7 +68,7 @@ class Effects:
     alone: bool = False
     apart: bool = False
     same: bool = False
-    streams: bool = False
+    streams: tuple[Loc, ...] = field(default=(), compare=False)
 
 
 NO_EFFECTS = Effects()

@@ -309,6 +309,9 @@ LANES_ONLY = frozenset(
 OF_ELEMENTS = frozenset("sum_ max_ min_ any_ all_ sorted_".split())
 """The functions among them that go over one argument."""
 
+OF_SEVERAL = (max, min, of_lane.max_, of_lane.min_)
+"""Those that compare their arguments if they get several."""
+
 
 def replacement(target: Value, in_helper: bool = False) -> Callable[..., Value] | None:
     """Return what replaces a function; None for all others."""
@@ -325,6 +328,7 @@ def _going_over(function: Callable[..., Value]) -> Callable[..., Value]:
 
     @functools.wraps(function)
     def run(*args: Value, **options: Value) -> Value:
-        return function(*map(elements_of, args[:1]), *args[1:], **options)
+        taken = args[:1] if len(args) == 1 or function not in OF_SEVERAL else ()
+        return function(*map(elements_of, taken), *args[len(taken) :], **options)
 
     return run

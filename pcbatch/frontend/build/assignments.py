@@ -13,6 +13,7 @@ from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
 from pcbatch.frontend.build.exchanges import PARTS, exchange
 from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
+from pcbatch.frontend.build.iteration.streams_as_lists import whole
 from pcbatch.frontend.build.links import link_each, link_into
 from pcbatch.frontend.build.mutations import (
     augment_place,
@@ -25,7 +26,7 @@ from pcbatch.frontend.build.operators import operator_name
 from pcbatch.frontend.build.primitives import lane_reads
 from pcbatch.frontend.build.receivers import is_kept, look_up, require_own
 from pcbatch.frontend.source.places import Place, mutation, place_of
-from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container, whole
+from pcbatch.frontend.source.streams import IN_PLACE, is_stream, of_container
 from pcbatch.frontend.source.tree import Node, binary, constant, display, load, subscript, supported
 from pcbatch.ir.effects import Change
 from pcbatch.ir.ops import Move

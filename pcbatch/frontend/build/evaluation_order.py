@@ -9,6 +9,7 @@ is computed before, `t = o.v`. A variable alone is not copied then: the object t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import FunctionType
 
 import gast
 
@@ -16,7 +17,10 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.primitives import lane_reads, passed_function
 from pcbatch.frontend.source.bind_call import bind
 from pcbatch.frontend.source.callee import Target
+from pcbatch.frontend.source.changed_in_loops import changes
+from pcbatch.frontend.source.changing_methods import changes_arguments
 from pcbatch.frontend.source.function_unit import Faults
+from pcbatch.frontend.source.generators import generator
 from pcbatch.frontend.source.places import mutation, place_of
 from pcbatch.frontend.source.resolve import callee
 from pcbatch.frontend.source.rewrites.nested import rebound, static_value
@@ -65,7 +69,7 @@ def updated(b: Builder, node: Node, in_place: bool = True) -> frozenset[str]:
     if isinstance(node, SCOPES) and not isinstance(node, COMPREHENSIONS):
         return frozenset()
     own = frozenset({node.target.id}) if isinstance(node, gast.NamedExpr) else frozenset[str]()
-    target = None if isinstance(node, SCOPES) else callee(b.unit, node)
+    target = None if isinstance(node, SCOPES) else callee(b.unit, node) or generator(b.unit, node)
     if target is not None:
         own |= {outer for _, outer in returned_by(b, node, target, in_place)}
     return own.union(*(updated(b, child, in_place) for child in children(node)))
@@ -83,7 +87,15 @@ def changes_objects(b: Builder, node: Node) -> bool:
         or any(b.symbol.may_touch(given) for _, given in _function_arguments(b, node, target))
     ):
         return True
-    return any(changes_objects(b, child) for child in children(node))
+    return _generator_changes(b, node) or any(changes_objects(b, child) for child in children(node))
+
+
+def _generator_changes(b: Builder, node: Node) -> bool:
+    """Whether a node calls a generator function that may change an object which others know."""
+    if isinstance(node, SCOPES) or generator(b.unit, node) is None:
+        return False
+    changed = (found for found, _ in changes(b.unit, list(gast.walk(node.func))))
+    return any(not isinstance(one, FunctionType) or changes_arguments(b.unit, one) for one in changed)
 
 
 def may_raise(b: Builder, node: Node) -> bool:

@@ -33,6 +33,7 @@ from pcbatch.frontend.build.evaluation_order import (
     updated,
 )
 from pcbatch.frontend.build.iteration.kept_iterators import kept_iterator, take_next
+from pcbatch.frontend.build.iteration.streams_as_lists import as_list
 from pcbatch.frontend.build.iteration.taken_iterables import given_lists, with_lists
 from pcbatch.frontend.build.links import link_into
 from pcbatch.frontend.build.primitives import lane_reads
@@ -42,7 +43,7 @@ from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.places import Mutation, mutation
 from pcbatch.frontend.source.resolve import callee, is_builtin
 from pcbatch.frontend.source.rewrites.spread import spread
-from pcbatch.frontend.source.streams import as_list, becomes_list, expands, takes_list
+from pcbatch.frontend.source.streams import becomes_list, expands, takes_list
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,
@@ -187,11 +188,10 @@ def mutate(b: Builder, node: Node, found: Mutation) -> str:
 def operands(b: Builder, nodes: Sequence[Node]) -> list[Node]:
     """Evaluate several expressions, in this order; return them as variables, or as they are if they read none."""
     lowered = in_order(b, nodes)
-    return [node if not lane_reads(b.unit, node, b.variables) else _operand(b, node) for node in lowered]
-
-
-def _operand(b: Builder, node: Node) -> Node:
-    return node if isinstance(node, gast.Lambda) else atom(b, node)
+    return [
+        atom(b, node) if lane_reads(b.unit, node, b.variables) and not isinstance(node, gast.Lambda) else node
+        for node in lowered
+    ]
 
 
 def lower_into(b: Builder, dst: str, node: Node) -> None:

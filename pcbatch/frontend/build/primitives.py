@@ -35,7 +35,7 @@ from pcbatch.frontend.source.captured import require_known
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.same_code import compile_inner
 from pcbatch.frontend.source.scope import free_names, renamed
-from pcbatch.frontend.source.streams import has_stream
+from pcbatch.frontend.source.streams import streams_in
 from pcbatch.frontend.source.tree import SUPPORT, SUPPORT_MODULE, Node, load, one_line, rebuild, support_name
 from pcbatch.ir.analysis.dataflow import reachable
 from pcbatch.ir.effects import Change, Effects
@@ -71,7 +71,7 @@ def make_expr(
         fn = _compile(unit, node, ins, arity)
     else:
         fn = made_once(unit, node, ins, arity, lambda noted: _compile(noted, node, ins, arity))
-    return Expr(text, ins, fn, written, Effects(found, streams=has_stream(unit, shown)))
+    return Expr(text, ins, fn, written, Effects(found, streams=streams_in(unit, shown)))
 
 
 def _written(text: str, shown: Node, ins: tuple[str, ...], parts: Mapping[str, Node]) -> Written:

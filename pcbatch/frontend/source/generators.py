@@ -17,7 +17,7 @@ from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.helpers import is_kept
 from pcbatch.frontend.source.resolve import MISSING, resolve
-from pcbatch.frontend.source.rewrites.nested import function_of, lift
+from pcbatch.frontend.source.rewrites.nested import function_of, lift, nonlocals
 from pcbatch.frontend.source.tree import (
     SCOPES,
     Node,
@@ -55,6 +55,12 @@ def generator(unit: Unit, node: Node) -> Target | None:
     if fn is None or not inspect.isgeneratorfunction(fn) or not is_user_code(fn.__code__) or is_kept(fn.__code__):
         return None
     return Target(fn, args, keywords, helper=True)
+
+
+def assigns_around(unit: Unit, node: Node) -> bool:
+    """Whether a node calls a generator function that assigns variables of the function around it."""
+    target = generator(unit, node)
+    return target is not None and target.nested is not None and bool(nonlocals(target.nested.node))
 
 
 def is_generator(node: Node) -> bool:

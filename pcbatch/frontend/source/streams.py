@@ -13,7 +13,7 @@ import functools
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gast
@@ -21,9 +21,10 @@ import gast
 from pcbatch.data.catalogue import facts
 from pcbatch.data.functions import receivers
 from pcbatch.decisions import Cure
+from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.errors import Refusal
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.generators import generator, may_stop
+from pcbatch.frontend.source.generators import assigns_around, generator, may_stop
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.places import mutation
 from pcbatch.frontend.source.resolve import MISSING, callee, resolve
@@ -32,15 +33,11 @@ from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
     Node,
-    call,
     children,
     constant,
     integer,
     is_supported,
-    load,
-    rebuild,
     supported,
-    target_of,
 )
 
 CONSUMERS: dict[str, Any] = {
@@ -93,6 +90,8 @@ def groups(values: Any, key: Any) -> Any:
 
 
 STEPS, GROUPS = steps.__name__, groups.__name__
+COUNTED = ("range", "count", "repeat")
+"""Streams whose arguments are no iterables."""
 
 
 def in_order(values: Any, before: Any, key: Any) -> Any:
@@ -285,25 +284,15 @@ def of_container(unit: Unit, value: Node, path: Node, methods: str, at: Node) ->
     return supported(receivers.of_container, asked, at) if has_own(unit, *methods.split()) else value
 
 
-def takes_elements(unit: Unit, func: Node, target: Any) -> bool:
-    """Whether a call of `func`, which means `target`, takes the elements of its arguments, each once."""
+def takes_elements(unit: Unit, node: Node, target: Any) -> bool:
+    """Whether a call, of what means `target`, takes the elements of its arguments, each once: `max(a, b)` does not."""
+    func = node.func
+    if (target is max or target is min) and (len(node.args) != 1 or isinstance(node.args[0], gast.Starred)):
+        return False
     takers = (*CONSUMERS.values(), *LAZY.values(), *COLLECTED)
     if isinstance(func, gast.Attribute) and facts(func.attr).iterates and not has_own(unit, func.attr):
         return True
     return any(target is one for one in takers)
-
-
-def is_reversed(unit: Unit, node: Node) -> bool:
-    """Whether a node is an iterator by `reversed`."""
-    return lazy(unit, node) == "reversed"
-
-
-def whole(unit: Unit, node: Node, test: Callable[[Unit, Node], bool] = is_reversed) -> Node:
-    """A list in place of an iterator that passes a test and whose elements are all taken; in a choice, too."""
-    if isinstance(node, gast.IfExp):
-        return rebuild(node, lambda arm: arm if arm is node.test else whole(unit, arm, test))
-    is_iterator = test(unit, node) and resolve(unit, load("list", node)) is list
-    return call(load("list", node), [node], node) if is_iterator else node
 
 
 def expands(unit: Unit, node: Node) -> bool:
@@ -323,18 +312,11 @@ def becomes_list(unit: Unit, node: Node) -> bool:
     return generator_in(unit, node) or needs_loop(unit, node)
 
 
-def has_stream(unit: Unit, node: Node) -> bool:
-    """Whether an expression contains what may become a loop: a stream, a consumer of one, a call with `*values`."""
+def streams_in(unit: Unit, node: Node) -> tuple[Loc, ...]:
+    """The places in an expression of what may become a loop: a stream, a consumer of one, a call with `*values`."""
     kinds, parts = (*COMPREHENSIONS, gast.Starred), gast.walk(node)
-    return any(isinstance(p, kinds) or lazy(unit, p) or consumer(unit, p) or groups_of(unit, p) for p in parts)
-
-
-def as_list(node: Node) -> Node:
-    """A comprehension that makes a list of the elements of a stream."""
-    if isinstance(node, gast.GeneratorExp):
-        return gast.copy_location(gast.ListComp(elt=node.elt, generators=node.generators), node)
-    generator = gast.comprehension(target=target_of(ELEMENT, node), iter=node, ifs=[], is_async=0)
-    return gast.copy_location(gast.ListComp(elt=load(ELEMENT, node), generators=[generator]), node)
+    found = (p for p in parts if isinstance(p, kinds) or lazy(unit, p) or consumer(unit, p) or groups_of(unit, p))
+    return tuple(unit.source.loc(part) for part in found)
 
 
 def needs_loop(unit: Unit, node: Node) -> bool:
@@ -342,6 +324,8 @@ def needs_loop(unit: Unit, node: Node) -> bool:
     if _by_comparison(node) is not None:
         return True
     if any(is_supported(part, steps) or is_supported(part, groups) for part in gast.walk(node)):
+        return True
+    if unit.definitions and any(assigns_around(unit, part) for part in gast.walk(node)):
         return True
     if not isinstance(node, COMPREHENSIONS) and not is_stream_inside(unit, node):
         spans = [unit.source.loc(keyword.value) for keyword in node.keywords]

@@ -21,12 +21,14 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.evaluation_order import copied
 from pcbatch.frontend.build.expressions import atom, condition, has_control, in_order, lower
 from pcbatch.frontend.build.iteration.inner_names import applied, own_name
+from pcbatch.frontend.build.iteration.streams_as_lists import as_list, whole
+from pcbatch.frontend.build.iteration.turns import require_turns
 from pcbatch.frontend.build.links import fixed_keys, linked_place
 from pcbatch.frontend.source.changed_in_loops import is_fixed, viewed
 from pcbatch.frontend.source.places import Place
 from pcbatch.frontend.source.resolve import builtin_name
 from pcbatch.frontend.source.scope import bindings, renamed
-from pcbatch.frontend.source.streams import as_list, becomes_list, by_index, counts, endless, lazy, whole
+from pcbatch.frontend.source.streams import becomes_list, by_index, counts, endless, lazy
 from pcbatch.frontend.source.tree import (
     Node,
     binary,
@@ -224,6 +226,8 @@ def _mapped(b: Builder, node: Node) -> Iterable:
 
 def zipped(b: Builder, sources: Sequence[Node], node: Node, strict: bool = False, in_turn: bool = False) -> Iterable:
     """Build the parts of several iterables that are gone over together."""
+    for arg in sources if len(sources) > 1 else ():
+        require_turns(b, arg)
     inner = [iterable(b, arg, in_turn) for arg in sources]
     function = sequence_builtins.same_length if strict else iteration.shortest
     length = supported(function, [each.length.value for each in inner], node)

@@ -13,17 +13,16 @@ import gast
 
 from pcbatch.data.functions import mappings, sequence_builtins
 from pcbatch.data.functions.users_code import elements_of, iterable
+from pcbatch.frontend.build.iteration.streams_as_lists import as_list, whole
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
 from pcbatch.frontend.source.resolve import resolve
 from pcbatch.frontend.source.streams import (
     IN_PLACE,
-    as_list,
     becomes_list,
     has_own,
     of_container,
     takes_elements,
-    whole,
 )
 from pcbatch.frontend.source.tree import Node, constant, display, is_supported, rebuild, supported
 
@@ -101,7 +100,7 @@ def _taken_whole(unit: Unit, node: Node, target: object) -> list[Node]:
             return [node.value]
         case gast.Compare(ops=[gast.In() | gast.NotIn()]):
             return list(node.comparators)
-        case gast.Call() if takes_elements(unit, node.func, target):
+        case gast.Call() if takes_elements(unit, node, target):
             return list(node.args)
     return []
 

@@ -10,11 +10,9 @@ from pcbatch.frontend.build.exceptions import leave_on
 from pcbatch.frontend.build.expressions import condition, lower
 from pcbatch.frontend.build.iteration.iterables import Iterable, zipped
 from pcbatch.frontend.build.iteration.itertools_loops import Consume, Each
+from pcbatch.frontend.build.iteration.turns import require_turns
 from pcbatch.frontend.source.streams import by_index, counts, generator_among, generator_in, is_special, steps
 from pcbatch.frontend.source.tree import Node, binary, compare, constant, display, is_supported, load, subscript
-
-TURNS = "iterators of which `zip` takes elements in turns"
-TURNS_HELP = "make lists of all but one of them, `list(...)`, if they end"
 
 
 def until_stop(b: Builder, node: Node, end: str) -> Node:
@@ -91,8 +89,7 @@ def _by_steps(b: Builder, node: Node, consume: Consume) -> None:
     for k, part in enumerate(node.args):
         if is_supported(part, steps):
             continue
-        if generator_in(b.unit, part):
-            b.faults.add("PCB305", TURNS, part, helps=(TURNS_HELP,))
+        require_turns(b, part, listed=False)
         b.rolls = True
         side, count = zipped(b, [part], node, in_turn=True), load(b.temp(), node)
         _measure(b, side, count)

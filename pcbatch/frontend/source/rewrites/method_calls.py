@@ -13,14 +13,12 @@ does. Static functions, classes and methods of the class that stand under the na
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from contextlib import nullcontext
 from types import FunctionType
 
 import gast
 
 from pcbatch.data.functions import builtins, drafts
-from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.generators import generator
@@ -31,39 +29,29 @@ from pcbatch.frontend.source.rewrites.dispatch import (
     ASKED,
     SHOWN,
     TRUTH,
-    Dispatch,
     format_slots,
     percent_slots,
-    with_receiver,
 )
 from pcbatch.frontend.source.rewrites.function_values import is_called_value
+from pcbatch.frontend.source.rewrites.kept.gone_over import GoneOver
 from pcbatch.frontend.source.rewrites.method_lookup import (
     call_of_base,
     candidates,
     class_of,
     classes,
     function_of,
-    generator_methods,
     is_simple,
     is_super,
-    is_trivial,
-    may_be_listed,
-    methods_named,
     properties,
     read_of_base,
-    returns_self,
     yielded,
 )
 from pcbatch.frontend.source.rewrites.taken_elements import (
-    asked_part,
     behind,
-    either,
     is_among,
-    replaced,
     taken_streams,
 )
 from pcbatch.frontend.source.rewrites.written_heaps import written_heap
-from pcbatch.frontend.source.streams import steps
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -98,7 +86,7 @@ MADE = "made"
 """The beginning of the name of a variable with an object that an `__init__` fills; numbers of its place follow."""
 
 
-class _Writer(Dispatch):
+class _Writer(GoneOver):
     """Writes out the calls in a function."""
 
     def rewritten(self, node: Node, taken_here: bool = False) -> Node:
@@ -229,72 +217,6 @@ class _Writer(Dispatch):
         if resolve(self.unit, value) is not MISSING:
             return None
         return self.dispatched(node, value, name, node.args, node.keywords)
-
-    def gone_over(self, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
-        """The choice among copies of a node, by whose methods give the elements that it takes of an object."""
-        part = asked_part(self.unit, node, done)
-        if part is None:
-            return None
-        is_comprehension, nodes = isinstance(node, COMPREHENSIONS), getattr(node, "generators", [])
-        iterators = methods_named(self.unit, "__next__")  # which show how many elements have been taken
-        functions = generator_methods(self.unit, part)
-        owner = part.func.value if functions else part
-        once = isinstance(owner, gast.Name) or is_simple(self.unit, owner)
-        first, value = ([], owner) if once else self.kept("receiver", owner)
-        value = with_receiver(part, value) if functions else value
-        done |= {self.unit.source.loc(part)}
-        made = functions or methods_named(self.unit, "__iter__")
-        # Whoever takes the elements of a generator expression is to see it.
-        lazy_one = isinstance(node, gast.GeneratorExp) and may_be_listed(self.unit, made) and not iterators
-        first_iter = gast.walk(nodes[0].iter) if is_comprehension and iterators else [node.iter for node in nodes[:1]]
-        inner = is_comprehension and not any(one is part for one in first_iter)
-        if isinstance(node, gast.List | gast.Tuple | gast.Set) or inner or lazy_one:
-
-            def listed(elements: Node) -> Node:
-                return elements if elements is value else call(load("list", node), [elements], node)
-
-            whole = replaced(node, part, behind(self.copies(listed, value, part), first))
-            return self.gone_over(whole, done) or whole
-
-        def copy(elements: Node) -> Node:
-            whole = replaced(node, part, elements)
-            if isinstance(node, gast.Compare) and elements is not value:
-                return is_among(self.temp("element", node), whole, elements)
-            return self.gone_over(whole, done) or whole
-
-        if isinstance(node, gast.Compare) and not isinstance(node.left, gast.Name | gast.Constant):
-            before, left = self.kept("member", node.left)
-            first, node = [*before, *first], replaced(node, node.left, left)
-        return behind(self.copies(copy, value, node), first)
-
-    def copies(self, copy: Callable[[Node], Node], value: Node, node: Node, iterator: bool = False) -> Node:
-        """The copies of a node for the elements of a value, each behind the test of its class; `iterator`: a method
-        `__iter__` has given it."""
-        out = copy(value)
-        generators = [] if iterator else generator_methods(self.unit, value)
-        for k in reversed(range(len(generators))):
-            holds, called = self.choice(generators, k, value, value.func.value, value.args, value.keywords)
-            out = either(holds, [], copy(called), out)
-        if generators:
-            return out
-        functions = [function for name in ("__iter__", "__next__") for function in methods_named(self.unit, name)]
-        for k, function in reversed(list(enumerate(functions))):
-            holds, called = self.choice(functions, k, value, value, [])
-            method, before = resolve(self.unit, function), list[Node]()
-            if function.attr == "__next__":
-                start = attribute(function.value, "__iter__", value)
-                if not iterator and not is_trivial(resolve(self.unit, start)):
-                    before, _ = self.kept("begun", call(start, [value], value))
-                body = copy(supported(steps, [called], node))
-            elif iterator or returns_self(method):
-                continue
-            elif inspect.isgeneratorfunction(method):
-                body = copy(called)
-            else:
-                before, made = self.kept("iterator", called)
-                body = self.copies(copy, made, node, True)
-            out = either(holds, before, body, out)
-        return out
 
     def condition(self, node: Node) -> Node:
         """A condition in which objects are asked for their truth by their methods."""

@@ -193,16 +193,20 @@ def may_be_listed(unit: Unit, functions: list[Node]) -> bool:
 
     They end and change no object.
     """
-    for function in functions:
-        method = resolve(unit, function)
-        for part in gast.walk(locate(method).node) if inspect.isgeneratorfunction(method) else ():
-            match part:
-                case gast.While(test=gast.Constant()):
-                    return False
-                case gast.Attribute(ctx=gast.Store() | gast.Del()) | gast.Subscript(ctx=gast.Store() | gast.Del()):
-                    return False
-                case gast.Call(func=gast.Attribute() as func) if is_mutating_method(func, statement=True):
-                    return False
+    methods = (resolve(unit, function) for function in functions)
+    return all(ends_unseen(locate(method).node) for method in methods if inspect.isgeneratorfunction(method))
+
+
+def ends_unseen(generator: Node) -> bool:
+    """Return whether a generator function ends and changes no object, as far as the text of its definition tells."""
+    for part in gast.walk(generator):
+        match part:
+            case gast.While(test=gast.Constant()):
+                return False
+            case gast.Attribute(ctx=gast.Store() | gast.Del()) | gast.Subscript(ctx=gast.Store() | gast.Del()):
+                return False
+            case gast.Call(func=gast.Attribute() as func) if is_mutating_method(func, statement=True):
+                return False
     return True
 
 

@@ -7,8 +7,8 @@ import gast
 from pcbatch.diagnostics.diagnostic import Loc
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.resolve import resolve
-from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, methods_named
-from pcbatch.frontend.source.streams import STEPS, consumer, lazy, source, steps, takes_elements
+from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, may_be_listed, methods_named
+from pcbatch.frontend.source.streams import COUNTED, STEPS, consumer, lazy, source, steps, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     Node,
@@ -36,13 +36,18 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
             sources = [part.value for part in elements if isinstance(part, gast.Starred)]
         case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
             sources = [part.iter for part in node.generators]
-        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
-            sources = [source(unit, node)] if consumer(unit, node) else node.args
+        case gast.Call() if takes_elements(unit, node, resolve(unit, node.func)) and _takes_whole(unit, node):
+            given = [source(unit, node)] if consumer(unit, node) else node.args
+            sources = [part for part in given if not isinstance(part, gast.Starred)]
+        case gast.Call():
+            sources = []
         case _:
             return None
+    if isinstance(node, gast.Call):
+        sources += [part.value for part in node.args if isinstance(part, gast.Starred)]
     locs, asked = unit.source.loc, unit.decisions.asked
     for taken in sources:
-        while lazy(unit, taken) not in (None, STEPS) and taken.args and locs(taken) not in done:
+        while lazy(unit, taken) not in (None, STEPS, *COUNTED) and taken.args and locs(taken) not in done:
             left = [arg for arg in taken.args if locs(arg) not in done and not is_supported(arg, steps)]
             named = [arg for arg in left if locs(arg) in asked or generator_methods(unit, arg)]
             taken = [*named, *left[-1:], taken.args[-1]][0]
@@ -59,11 +64,18 @@ def asked_part(unit: Unit, node: Node, done: frozenset[Loc]) -> Node | None:
 
 
 def _asked_inside(unit: Unit, node: Node, done: frozenset[Loc] = frozenset()) -> Node | None:
-    """Return the part of which a generator expression takes elements, where an iterator shows how many those are."""
-    if not isinstance(node, gast.GeneratorExp) or not methods_named(unit, "__next__"):
+    """Return the part of which a generator expression takes elements, where an object shows how many those are."""
+    if not isinstance(node, gast.GeneratorExp):
         return None
     part = asked_part(unit, node, done)
+    if part is None or not (methods_named(unit, "__next__") or not may_be_listed(unit, made_of(unit, part))):
+        return None
     return part if any(one is part for one in gast.walk(node.generators[0].iter)) else None
+
+
+def made_of(unit: Unit, part: Node) -> list[Node]:
+    """Return the functions that may make the elements of a part."""
+    return generator_methods(unit, part) or methods_named(unit, "__iter__")
 
 
 def taken_streams(unit: Unit, node: Node) -> list[Node]:
@@ -71,7 +83,7 @@ def taken_streams(unit: Unit, node: Node) -> list[Node]:
     match node:
         case gast.For(iter=taken):
             sources = [taken]
-        case gast.Call() if takes_elements(unit, node.func, resolve(unit, node.func)) and _takes_whole(unit, node):
+        case gast.Call() if takes_elements(unit, node, resolve(unit, node.func)) and _takes_whole(unit, node):
             sources = [source(unit, node)] if consumer(unit, node) else node.args
         case _:
             return []
@@ -102,8 +114,15 @@ def either(holds: Node, before: list[Node], body: Node, out: Node) -> Node:
     """The choice between two statements or expressions; `before` are expressions in front of the first one."""
     if not isinstance(out, gast.stmt):
         return gast.copy_location(gast.IfExp(test=holds, body=behind(body, before), orelse=out), out)
-    begun = [gast.copy_location(gast.Expr(value=part), out) for part in before]
-    return gast.copy_location(gast.If(test=holds, body=[*begun, body], orelse=[out]), out)
+    first = [gast.copy_location(gast.Expr(value=part), out) for part in before]
+    return gast.copy_location(gast.If(test=holds, body=[*first, body], orelse=[out]), out)
+
+
+def begun(before: list[Node], body: Node) -> Node:
+    """A statement or an expression with expressions in front of it."""
+    if not isinstance(body, gast.stmt):
+        return behind(body, before)
+    return either(constant(True, body), before, body, gast.copy_location(gast.Pass(), body))
 
 
 def behind(node: Node, before: list[Node]) -> Node:

@@ -12,12 +12,13 @@ from types import FunctionType
 
 import gast
 
-from pcbatch.decisions import key_of_library
+from pcbatch.data.sequences.lane_iterator import GENERATOR
+from pcbatch.decisions import Decisions, key_of_library
 from pcbatch.diagnostics.diagnostic import Diagnostic, Label
 from pcbatch.errors import CompileError
 from pcbatch.frontend.source.callee import Target
 from pcbatch.frontend.source.function_unit import Unit
-from pcbatch.frontend.source.generators import generator, is_generator
+from pcbatch.frontend.source.generators import assigns_around, generator, is_generator
 from pcbatch.frontend.source.helpers import key_of
 from pcbatch.frontend.source.resolve import is_builtin, resolve
 from pcbatch.frontend.source.rewrites.dispatch import Dispatch, with_receiver
@@ -25,8 +26,8 @@ from pcbatch.frontend.source.rewrites.kept.counted_elements import CannotResume
 from pcbatch.frontend.source.rewrites.kept.generator_classes import class_of_generator
 from pcbatch.frontend.source.rewrites.kept.written_iterators import written_iterator
 from pcbatch.frontend.source.rewrites.method_lookup import generator_methods, is_simple
-from pcbatch.frontend.source.rewrites.nested import function_of, nonlocals
-from pcbatch.frontend.source.streams import takes_elements
+from pcbatch.frontend.source.rewrites.nested import function_of
+from pcbatch.frontend.source.streams import lazy, takes_elements
 from pcbatch.frontend.source.tree import (
     COMPREHENSIONS,
     SCOPES,
@@ -50,10 +51,49 @@ def write_kept(unit: Unit) -> Node:
 
 def _rewritten(unit: Unit, node: Node) -> Node:
     new = rebuild(node, lambda child: _rewritten(unit, child))
-    taken = {id(part) for part in taken_parts(unit, new)}
+    taken = {id(part) for part in taken_parts(unit, new) if not (asked_in_turns(unit, new) and _is_decided(unit, part))}
     return rebuild(
         new, lambda child: child if id(child) in taken and not _is_cycle(unit, child) else _kept(unit, child) or child
     )
+
+
+def asked_in_turns(unit: Unit, node: Node) -> bool:
+    """Whether a node is `zip`, or `map` of several iterables, which asks each of them in its turn."""
+    name = lazy(unit, node)
+    return name in ("zip", "map") and len(node.args) > (1 if name == "zip" else 2)
+
+
+def _is_decided(unit: Unit, node: Node) -> bool:
+    """Whether a node calls a generator function whose generators are to be kept."""
+    target = generator(unit, node)
+    return target is not None and _is_kept(unit, target.fn)
+
+
+def keep_all(unit: Unit, node: Node) -> None:
+    """Have the generators kept that a node calls and that some object can stand for; compiling starts again then."""
+    parts = (part for part in gast.walk(node) if not assigns_around(unit, part))
+    targets = [target for part in parts if (target := generator(unit, part)) is not None]
+    unit.helpers.demand(Decisions(kept=frozenset(key_of(one.fn.__code__) for one in targets if _resumes(unit, one))))
+
+
+def _resumes(unit: Unit, target: Target) -> bool:
+    try:
+        class_of_generator(target, unit.helpers)
+    except CannotResume:
+        return False
+    return True
+
+
+def kept_generator(unit: Unit, node: Node) -> Node | None:
+    """The call of the class that stands for a generator, in place of a call of its function; None if it is not kept."""
+    target = generator(unit, node)
+    made = _class_of(unit, node, target) if target is not None and _is_kept(unit, target.fn) else None
+    return None if made is None else _call(node, made, node.args, node.keywords)
+
+
+def is_kept_object(unit: Unit, node: Node) -> bool:
+    """Whether a node makes the object that stands for a generator."""
+    return isinstance(node, gast.Call) and bool(getattr(resolve(unit, node.func), GENERATOR, False))
 
 
 def _is_cycle(unit: Unit, node: Node) -> bool:
@@ -71,7 +111,7 @@ def taken_parts(unit: Unit, node: Node) -> list[Node]:
         case gast.Compare():
             return list(node.comparators)
         case gast.Call(func=func, args=args) if not any(is_builtin(unit, func, name) for name in ("next", "iter")):
-            return list(args) if takes_elements(unit, func, resolve(unit, func)) else []
+            return list(args) if takes_elements(unit, node, resolve(unit, func)) else []
     return []
 
 
@@ -125,8 +165,8 @@ def _called(unit: Unit, node: Node) -> Target | None:
     target = generator(unit, node)
     if target is None:
         return None
-    assigns = target.nested is not None and bool(nonlocals(target.nested.node))  # as a value it cannot be made
-    return target if assigns or _is_kept(unit, target.fn) else None
+    # One that assigns variables around it cannot be made as a value.
+    return target if assigns_around(unit, node) or _is_kept(unit, target.fn) else None
 
 
 def _is_kept(unit: Unit, fn: FunctionType) -> bool:
