@@ -49,6 +49,29 @@ def first_row(
     return by_width(together, alone)(columns, start, stop) if size else stop
 
 
+def any_row(holds: Callable[[Value], Value], columns: Columns, stop: Index) -> Value:
+    """Return whether a condition holds for a row before `stop`, bool[]: cheaper than `first_row`, which looks for the
+    place."""
+    size = room(columns, 0) or 0
+
+    def together(columns: Columns, stop: Index) -> Value:
+        here, failures = of_rows(holds, columns)
+        places = jnp.arange(size, dtype=jnp.int32)
+        found = here & (places < stop)
+        first = jnp.where(jnp.any(found), jnp.argmax(found).astype(jnp.int32), stop)
+        fail_in(failures, (places <= first) & (places < stop))
+        return jnp.any(found)
+
+    def alone(columns: Columns, stop: Index) -> Value:
+        def step(c: tuple[Value, Value]) -> tuple[Value, Value]:
+            places, rows = run_at(columns, c[0], size)
+            return c[0] + places.size, jnp.any(of_rows(holds, rows)[0] & (places < stop))
+
+        return jax.lax.while_loop(lambda c: (c[0] < stop) & ~c[1], step, (jnp.int32(0), jnp.bool_(False)))[1]
+
+    return by_width(together, alone)(columns, jnp.asarray(stop, jnp.int32)) if size else jnp.bool_(False)
+
+
 def of_rows(holds: Callable[[Value], Value], columns: Columns) -> tuple[Column, Failures]:
     """Return for which rows a condition holds, and the checks that it makes with the rows for which they fail."""
     made: list[PrimitiveCheck] = []

@@ -13,7 +13,7 @@ from pcbatch.data.host.ragged import Kind, Ragged
 from pcbatch.data.host.ragged_forms import in_tables
 from pcbatch.data.mappings import key_hashes
 from pcbatch.data.mappings import keys as lane_keys
-from pcbatch.data.mappings.bucket_search import FIRST, WIDTH, buckets_of
+from pcbatch.data.mappings.bucket_search import COLUMNS, FIRST, WIDTH, buckets_of
 from pcbatch.data.mappings.hash_table import HashTable, buckets_for
 from pcbatch.data.mappings.stamps import FREE
 
@@ -60,20 +60,25 @@ def _places(keys: Any, lengths: np.ndarray, buckets: int) -> Places | None:
     roomy = jax.tree.map(lambda leaf: np.concatenate([leaf, np.zeros((more, *leaf.shape[1:]), leaf.dtype)]), keys)
     with jax.ensure_compile_time_eval():
         both = [np.asarray(x) for x in _buckets(lane_keys.parts(roomy)[0], buckets)]
-    numbers, filled = _numbered(lengths), np.zeros((len(lengths), buckets), np.int64)
+    numbers, taken = _numbered(lengths), np.zeros((len(lengths), buckets, WIDTH), bool)
     bucket, column = np.empty((2, len(owners)), np.int64)
     for k in range(int(lengths.max())):
         here = np.flatnonzero(numbers == k)
-        first, second = ((owners[here], np.broadcast_to(x, rounded(len(owners)))[here]) for x in both)
-        other = (filled[first] >= FIRST) & (filled[second] < filled[first])
-        bucket[here] = np.where(other, second[1], first[1])
-        column[here] = filled[owners[here], bucket[here]]
-        if (column[here] >= WIDTH).any():
+        *homes, start = (np.broadcast_to(x, rounded(len(owners)))[here] for x in both)
+        around = (start[:, None] + COLUMNS) & (WIDTH - 1)
+        near = [
+            np.argmin(held, 1) + WIDTH * held.all(1)
+            for held in (taken[owners[here, None], home[:, None], around] for home in homes)
+        ]
+        other = (near[0] >= FIRST) & (near[1] < near[0])
+        distance = np.where(other, near[1], near[0])
+        if (distance >= WIDTH).any():
             return None
-        filled[owners[here], bucket[here]] += 1
+        bucket[here], column[here] = np.where(other, homes[1], homes[0]), (distance + start) & (WIDTH - 1)
+        taken[owners[here], bucket[here], column[here]] = True
     return owners, bucket, column
 
 
 @partial(jax.jit, static_argnums=1)
-def _buckets(leaves: list[Any], buckets: int) -> tuple[Any, Any]:
+def _buckets(leaves: list[Any], buckets: int) -> tuple[Any, Any, Any]:
     return buckets_of(key_hashes.hashed(leaves), buckets)

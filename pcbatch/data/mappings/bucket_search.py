@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import starmap
 
 import jax
 import jax.numpy as jnp
@@ -14,23 +13,25 @@ from pcbatch.data.mappings import keys as lane_keys
 from pcbatch.data.mappings.stamps import FREE
 from pcbatch.data.values import Column, Columns, Index, Value
 
-WIDTH = 8  # places of a bucket
-FIRST = 4  # places of a key's first bucket that are filled before its second one is
+WIDTH, COLUMN_BITS = 8, 3  # places of a bucket, a power of two
+FIRST = 4  # places of a key's first bucket, from its first column on, that are filled before its second one is
 COLUMNS = np.arange(WIDTH, dtype=np.int32)
 
 
-def buckets_of(hash_: Value, buckets: int) -> tuple[Value, Value]:
-    """Return the two buckets, of so many, in which a key with a hash may lie.
+def buckets_of(hash_: Value, buckets: int) -> tuple[Value, Value, Value]:
+    """Return the two buckets, of so many, in which a key with a hash may lie, and the column at which it is looked for
+    first in either.
 
-    Each is the upper bits of a product (Knuth, The Art of Computer Programming, volume 3, 6.4): keys in steps, as
-    people have them, then lie further apart than by chance. The second product takes all bits of the first.
+    Bucket and column are the upper bits of a product (Knuth, The Art of Computer Programming, volume 3, 6.4): keys in
+    steps, as people have them, then lie further apart than by chance. The second product takes all bits of the first.
     """
-    if buckets == 1:
-        return jnp.int32(0), jnp.int32(0)
-    shift = 32 - (buckets.bit_length() - 1)
     first = (hash_ ^ (hash_ >> 15)) * jnp.uint32(0x9E3779B1)
+    shift = 32 - (buckets.bit_length() - 1)
+    column = ((first >> (shift - COLUMN_BITS)) & (WIDTH - 1)).astype(jnp.int32)
+    if buckets == 1:
+        return jnp.int32(0), jnp.int32(0), column
     second = (first ^ (first >> 13)) * jnp.uint32(0x85EBCA6B)
-    return (first >> shift).astype(jnp.int32), (second >> shift).astype(jnp.int32)
+    return (first >> shift).astype(jnp.int32), (second >> shift).astype(jnp.int32), column
 
 
 def places_together(
@@ -39,22 +40,26 @@ def places_together(
     leaves: list[Value],
     kept: list[Value],
     buckets: Value,
+    start: Index,
     around: tuple[Index, ...],
 ) -> Value:
-    """The column of a key in each bucket; else WIDTH more than the first free one, or 2 * WIDTH if it is full.
+    """The distance of a key from its first column, in each bucket; else WIDTH more than that of the nearest free place,
+    or 2 * WIDTH if the bucket is full.
 
     Args:
         stamps, columns: those of the table.
         leaves: the parts of the key.
         kept: bool[] each, whether some table could have such a key.
         buckets: the numbers of the buckets.
+        start: the first column.
         around: the indices of the table among others, where `stamps` and `columns` are those of all of them.
     """
+    distances = (COLUMNS - start) & (WIDTH - 1)
 
     def place_in(bucket: Index) -> Value:
         of_bucket = _at(stamps, (*around, bucket))
-        taken = jnp.where(_same(_at(columns, (*around, bucket)), leaves, kept), COLUMNS, 2 * WIDTH)
-        return jnp.min(jnp.where(of_bucket < 0, WIDTH + COLUMNS, taken))
+        taken = jnp.where(_same(_at(columns, (*around, bucket)), leaves, kept), distances, 2 * WIDTH)
+        return jnp.min(jnp.where(of_bucket < 0, WIDTH + distances, taken))
 
     return tuple(map(place_in, buckets))
 
@@ -65,39 +70,60 @@ def places_alone(
     leaves: list[Value],
     kept: list[Value],
     buckets: Value,
+    start: Index,
     around: tuple[Index, ...],
 ) -> Value:
     """Return what `places_together` does, for a lane alone, which goes on to the next place until it has found the key
-    or a place that was never in use: behind it none of the bucket was. In front of `FIRST` it ends the search.
+    or a place that was never in use: no key lies behind one. In front of `FIRST` it ends the search.
+
+    Rows are compared where their lengths and first elements are equal, outside of the loop over places.
     """
     end = WIDTH * min(stamps.shape[-2], 2)
+    pairs = list(zip(columns, leaves, strict=True))
+    has_rows = any(map(lane_keys.is_row, leaves))
 
-    def at(bucket: Index, column: Index) -> tuple[Value, Value]:
-        stamp, *key = _at([stamps, *columns], (*around, bucket, column))
-        pairs = list(zip(key, leaves, strict=True))
-        equal = reduce(jnp.logical_and, [*starmap(key_equality.may_equal, pairs), *kept, stamp >= 0])
-        for part, leaf in pairs:
-            equal = key_equality.equals(part, leaf, equal) if lane_keys.is_row(leaf) else equal
-        return stamp, equal
+    def place(number: Value) -> tuple[Index, ...]:
+        bucket = jnp.where(number >= WIDTH, buckets[1], buckets[0])
+        return (*around, bucket, (number + start) & (WIDTH - 1))
 
-    def step(c: tuple[Value, ...]) -> tuple[Value, ...]:
-        number, _, first, second = c
-        column, other = number & (WIDTH - 1), number >= WIDTH
-        stamp, equal = at(jnp.where(other, buckets[1], buckets[0]), column)
-        here = jnp.where(other, second, first)
-        here = jnp.where((stamp < 0) & (here == 2 * WIDTH), WIDTH + column, here)
-        here, unused = jnp.where(equal, column, here), stamp == FREE
-        goes_on = ~equal & ~(unused & (other | (column < FIRST)))
-        first, second = jnp.where(other, first, here), jnp.where(other, here, second)
-        return jnp.where(unused, WIDTH, number + 1), goes_on, first, second
+    def to_candidate(c: tuple[Value, ...]) -> tuple[Value, ...]:
+        number, _, _, first, second = c
+        here, other, distance = place(number), number >= WIDTH, number & (WIDTH - 1)
+        stamp = _at(stamps, here)
+        may = [key_equality.may_equal(column, leaf, here) for column, leaf in pairs]
+        found = reduce(jnp.logical_and, [*may, *kept, stamp >= 0])
+        unused, free = stamp == FREE, jnp.where(stamp < 0, WIDTH + distance, 2 * WIDTH)
+        stops = found | (unused & (other | (distance < FIRST)))
+        first = jnp.where(other, first, jnp.minimum(first, free))
+        second = jnp.where(other, jnp.minimum(second, free), second)
+        return jnp.where(stops, number, jnp.where(unused, WIDTH, number + 1)), found, stops, first, second
 
-    begin = jnp.int32(0), jnp.bool_(True), jnp.int32(2 * WIDTH), jnp.int32(2 * WIDTH)
-    return jax.lax.while_loop(lambda c: (c[0] < end) & c[1], step, begin)[2:]
+    def search(c: tuple[Value, ...]) -> tuple[Value, ...]:
+        return jax.lax.while_loop(lambda c: (c[0] < end) & ~c[2], to_candidate, c)
+
+    def compared(c: tuple[Value, ...]) -> tuple[Value, ...]:
+        number, found, stops, first, second = search((c[0], jnp.bool_(False), jnp.bool_(False), *c[3:]))
+        at, equal = place(jnp.minimum(number, end - 1)), found
+        for column, leaf in pairs:
+            equal = key_equality.equals(_at(column, at), leaf, equal) if lane_keys.is_row(leaf) else equal
+        again = found & ~equal
+        return number + again.astype(jnp.int32), equal, ~again, first, second
+
+    full = jnp.int32(2 * WIDTH)
+    begin = jnp.int32(0), jnp.bool_(False), jnp.bool_(False), full, full
+    number, found, _, first, second = (
+        jax.lax.while_loop(lambda c: (c[0] < end) & ~c[2], compared, begin) if has_rows else search(begin)
+    )
+    in_other = number >= WIDTH
+    return (
+        jnp.where(found & ~in_other, number, first),
+        jnp.where(found & in_other, number & (WIDTH - 1), second),
+    )
 
 
 def in_second(places: tuple[Value, Value]) -> Value:
-    """Return whether a key is, or is to be stored, in the second of its buckets, bool[]: where the first one has
-    `FIRST` keys, and the second fewer.
+    """Return whether a key is, or is to be stored, in the second of its buckets, bool[]: where the nearest `FIRST`
+    places of the first one are taken, and the second has a nearer one.
 
     Args:
         places: what the search of each bucket has given.

@@ -162,11 +162,11 @@ class HashTable:
         tables, around = self._around
         columns, leaves = lane_keys.parts(tables.keys)[0], lane_keys.parts(found[0])[0]
         kept = [] if found[1] is True else [found[1]]
-        buckets = buckets_of(key_hashes.hashed(leaves), self.shape[0])
-        places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, around)
+        *buckets, start = buckets_of(key_hashes.hashed(leaves), self.shape[0])
+        places = by_width(places_together, places_alone)(tables.stamps, columns, leaves, kept, buckets, start, around)
         other = in_second(places)
         place = jnp.where(other, places[1], places[0])
-        bucket, column = jnp.where(other, buckets[1], buckets[0]), place & (WIDTH - 1)
+        bucket, column = jnp.where(other, buckets[1], buckets[0]), (place + start) & (WIDTH - 1)
         return KeyPlace(bucket, column, place < WIDTH, place >= 2 * WIDTH, tables.stamps[*around, bucket, column])
 
     def store(self, place: KeyPlace, key: Value, value: Value, where: Flag = True) -> tuple[HashTable, Value]:

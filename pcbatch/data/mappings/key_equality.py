@@ -17,7 +17,7 @@ from pcbatch.data.mappings import key_objects
 from pcbatch.data.mappings.key_objects import KeyRecord
 from pcbatch.data.mappings.keys import behind_end, is_row, parts, refusal, tuple_like, with_axes
 from pcbatch.data.object_parts import is_frozen
-from pcbatch.data.row_search import first_row
+from pcbatch.data.row_search import any_row
 from pcbatch.data.sequences import list_order
 from pcbatch.data.sequences.lane_tuple import LaneTuple
 from pcbatch.data.values import Column, Columns, Flag, Index, Value
@@ -128,9 +128,20 @@ def equal(row: Value, part: Value) -> Value:
     return same & jnp.all(inner | with_axes(behind_end(part), same.ndim + 1), axis=-1)
 
 
-def may_equal(row: Value, part: Value) -> Value:
-    """Return which parts in a row of a column may equal one, as far as numbers and lengths tell, bool[places]."""
-    return row.length == part.length if is_row(row) else equal(row, part)
+def may_equal(columns: Columns, part: Value, place: tuple[Index, ...]) -> Value:
+    """Return whether the part of a key at a place of columns may equal one, as far as numbers, lengths and the first
+    numbers of rows tell, bool[]."""
+    if not is_row(part):
+        return _number_at(columns, place) == part
+    same = _number_at(columns.length, place) == part.length
+    leaves = () if isinstance(part.columns, Unset) else jax.tree.leaves((columns.columns, part.columns))
+    if len(leaves) != 2 or leaves[1].ndim != 1 or not leaves[1].size:
+        return same
+    return same & ((part.length == 0) | (_number_at(leaves[0], (*place, 0)) == leaves[1][0]))
+
+
+def _number_at(numbers: Column, place: tuple[Index, ...]) -> Value:
+    return numbers.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def equals(found: Value, part: Value, where: Flag) -> Value:
@@ -143,7 +154,7 @@ def equals(found: Value, part: Value, where: Flag) -> Value:
     def differs(pair: Value) -> Value:
         return ~reduce(jnp.logical_and, [jnp.asarray(list_order.equal(x, y)) for x, y in pair] or [jnp.bool_(True)])
 
-    return where & (first_row(differs, pairs, stop) == stop)
+    return where & ~any_row(differs, pairs, stop)
 
 
 def like(leaf: Column, dtype: Any) -> tuple[Value, Value]:

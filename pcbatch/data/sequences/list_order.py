@@ -17,7 +17,7 @@ from pcbatch.data.joinable import Joinable
 from pcbatch.data.members import MemberValue, of_member
 from pcbatch.data.optional import Optional, is_none, narrowed
 from pcbatch.data.own_order import compared, of_two_classes
-from pcbatch.data.row_search import fail_in, first_row, of_rows
+from pcbatch.data.row_search import any_row, fail_in, first_row, of_rows
 from pcbatch.data.rows import Rows
 from pcbatch.data.sequences.indices import where
 from pcbatch.data.stored import Stored, by_identity
@@ -104,7 +104,7 @@ def _equal_lists(a: Value, b: Value) -> Value:
     if pairs is None:
         return same
     stop = jnp.where(same, a.length, 0)
-    return jnp.logical_and(same, _first_difference(pairs, stop) == stop)
+    return jnp.logical_and(same, jnp.logical_not(any_row(lambda pair: not_(equal(*pair)), pairs, stop)))
 
 
 def _first_difference(pairs: Value, stop: Index) -> Value:
