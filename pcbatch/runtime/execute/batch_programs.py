@@ -59,6 +59,7 @@ def run_whole(
     depth: int,
     keep: bool,
     traced: bool = False,
+    masked: bool = True,
 ) -> tuple[RawResult, State | None]:
     """Start a machine of all lanes and run it.
 
@@ -71,6 +72,7 @@ def run_whole(
         depth: the depth of stacks.
         keep: whether to return the state too, so that the run can be continued.
         traced: whether this is part of a program whose XLA options the user chooses.
+        masked: whether values of lanes that failed are written over, as `ResultReader.masked` does.
 
     Returns:
         The raw result of each device, and the state, or None.
@@ -86,7 +88,7 @@ def run_whole(
         widths = executable.narrower(spread.each)
         ends = not keep and go is None and not widths
         state = machine.to_the_end(state) if ends else narrowing.advance(machine, state, widths, go)
-        return executable.results.of_state(state, depth), state if keep else None
+        return executable.results.of_state(state, depth, masked), state if keep else None
 
     return spread.run(body, arguments.without_common(), (arguments.common, go))  # type: ignore[no-any-return]
 

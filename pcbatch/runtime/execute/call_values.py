@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 
 from pcbatch.ir.stack import StackProgram
-from pcbatch.lowering.typing.jax_types import from_storage, is_key
+from pcbatch.lowering.typing.jax_types import from_storage, is_key, to_storage
 from pcbatch.runtime.execute.program_cache import device_program
 from pcbatch.runtime.execute.refill import Queue
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding, ShardedArguments
 from pcbatch.runtime.vm import timeline, wide_counters
 from pcbatch.runtime.vm.layout import reg
-from pcbatch.runtime.vm.machine import Machine, State
+from pcbatch.runtime.vm.machine import Machine, State, or_failed
 from pcbatch.runtime.vm.raw_result import RawResult
 from pcbatch.runtime.vm.status import Status
 
@@ -90,31 +90,38 @@ class ResultReader:
     machine: Machine
     timed: bool
 
-    def of_state(self, state: State, depth: int) -> RawResult:
-        """The raw result of a run of all lanes at once, with stacks of this depth."""
+    def of_state(self, state: State, depth: int, masked: bool = True) -> RawResult:
+        """The raw result of a run of all lanes at once, with stacks of this depth; `masked`: with `masked` values."""
         carry = state.carry
         back = None if self.machine.layout.frames is None else self.machine.back(carry)
         rows = {key: self.machine.layout.rows(key, x) for key, x in carry.items()}
-        return self._result(rows, back, state, depth)
+        return self._result(rows, back, state, depth, masked)
 
     def of_queue(self, queue: Queue, depth: int) -> RawResult:
         """The raw result of a queue, by slot."""
         return self._result(queue.out, queue.out.get("back"), queue.state, depth)
 
-    def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int) -> RawResult:
+    def _result(self, rows: dict[str, Any], back: Any, state: State, depth: int, masked: bool = True) -> RawResult:
         """`rows`: by state key, what each input has left, [inputs, ...]."""
-        lasting = {"pc", "depth", *map(reg, self.program.results)}
+        lasting = {"pc", "depth", *(map(reg, self.program.results) if masked else ())}
         left = {key: x for key, x in rows.items() if key in lasting}
-        stored, status, pc, depths = self.machine.lane_by_lane(self._ends, left)
+        stored, status, pc, depths = self.machine.lane_by_lane(partial(self._ends, masked), left)
+        stored = stored if masked else tuple(rows[reg(v)] for v in self.program.results)
         values = self.machine.leaves(stored)
         counts = tuple(state.carry[key] for key in self.machine.counts)
         line = (*(state.carry[key] for key in timeline.KEYS), state.trips) if self.timed else ()
         shown = self.machine.shown(rows, state.shared)
         return RawResult(values, status, state.trips, counts, pc, depths, back, shown, depth, line)
 
-    def _ends(self, rows: dict[str, Any]) -> tuple[tuple[Any, ...], Any, Any, Any]:
+    def masked(self, values: tuple[Any, ...], status: Any) -> tuple[Any, ...]:
+        """Return the leaves of the result with NaN, or the smallest number of their dtype, for lanes that failed."""
+        types: list[Any] = [self.program.vars[v].type for v in self.program.results]
+        stored = (to_storage(x, type_) for x, type_ in zip(values, types, strict=True))
+        return self.machine.leaves(tuple(or_failed(x, status) for x in stored))
+
+    def _ends(self, masked: bool, rows: dict[str, Any]) -> tuple[tuple[Any, ...], Any, Any, Any]:
         """Return the values, statuses, program counters and depths of lanes."""
-        values, status = self.machine.results(rows)
+        values, status = self.machine.results(rows) if masked else ((), self.machine.statuses(rows))
         depths = rows.get("depth")
         if depths is not None:  # of a lane that had no room: without the call that it could not make
             depths = depths - (status == int(Status.STACK_FULL)).astype(depths.dtype)

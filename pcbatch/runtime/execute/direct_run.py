@@ -19,13 +19,14 @@ import numpy as np
 from pcbatch.lowering.typing.jax_types import storage_type
 from pcbatch.runtime.execute.batch_programs import run_whole
 from pcbatch.runtime.execute.dealt_program import cores, dealt
-from pcbatch.runtime.execute.program_cache import DeviceProgram
+from pcbatch.runtime.execute.program_cache import DeviceProgram, device_program
 from pcbatch.runtime.execute.stack_depths import StackGrowth
 from pcbatch.runtime.lowering_platform import lowering_platform
 from pcbatch.runtime.scalar import ScalarMachine, worth
 from pcbatch.runtime.scalar.words import array_for, from_word, to_word
 from pcbatch.runtime.sharding.lane_sharding import LaneSharding
-from pcbatch.runtime.vm.raw_result import RawResult
+from pcbatch.runtime.vm.raw_result import RawResult, unsought
+from pcbatch.runtime.vm.status import Status
 
 if TYPE_CHECKING:
     from pcbatch.runtime.execute.executor import PcExecutable
@@ -99,7 +100,17 @@ def run_directly(executable: PcExecutable, direct: DirectRun, args: Sequence[Any
         direct = executable.direct.at(executable, growth, direct.mapped)
         outputs = direct.program(*args)
     growth.remember()
-    return direct.raw(outputs)
+    values, status, *rest = outputs
+    if (np.asarray(status) != int(Status.OK)).any():  # hardly ever: the program does not go over all results once more
+        with unsought():
+            values = executable.jitted(masked, sharding.inputs)(values, status)
+    return direct.raw((values, status, *rest))
+
+
+@device_program()
+def masked(executable: PcExecutable, values: tuple[Any, ...], status: Any) -> tuple[Any, ...]:
+    """Return results with NaN, or the smallest number of their dtype, for lanes that failed."""
+    return executable.results.masked(values, status)
 
 
 def _words(executable: PcExecutable) -> Mapping[str, np.dtype]:
@@ -124,7 +135,7 @@ def _program(
 
 def _run(executable: PcExecutable, *arrays: Any, spread: LaneSharding, depth: int, words: tuple[str, ...]) -> Outputs:
     args = dict(zip(executable.params, arrays, strict=True))
-    out: RawResult = run_whole(executable, args, spread=spread, depth=depth, keep=False)[0]
+    out: RawResult = run_whole(executable, args, spread=spread, depth=depth, keep=False, masked=False)[0]
     ends = (jnp.broadcast_to(out.trips, out.pc.shape), out.pc, out.depths, out.back)
     rows = [x.astype(jnp.int32) for x in ends if x is not None]
     rows += [to_word(out.shown[v], np.dtype(np.int32)) for v in words]

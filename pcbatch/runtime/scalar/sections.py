@@ -32,7 +32,7 @@ from pcbatch.runtime.vm.block_body import BlockCode, Values
 from pcbatch.runtime.vm.layout import Layout
 from pcbatch.runtime.vm.step import written
 
-CALL = 2_500  # operations of JAX: a call is worth it if these in a function of their own are compiled sooner
+CALL = 2500  # operations of JAX: a call is worth it if these in a function of their own are compiled sooner
 BARE = 4  # operations that a block is counted as without any
 
 
@@ -89,24 +89,29 @@ def run_in_sections(
     barrier: Any = jax.lax.optimization_barrier  # untyped
     shared = barrier(shared)  # else known arrays, such as the places of an empty dict, are made anew for each lane
     words = Words.of(jax.eval_shape(partial(begin, part), constant | changing, unset, lanes, budget))
-    scalars, arrays = ({k: v for k, v in unset.items() if (k in words.places) == small} for small in (True, False))
+    # Scalars are made in the first section: each operand of a native function costs a call of it some nanoseconds.
+    scalars = {key: value for key, value in unset.items() if key in words.places}
+    arrays = {key: value for key, value in unset.items() if key not in words.places}
     ends = frozenset({*changing, *(("frames",) if BACK in changing else ())})
     ways = [
-        _Section(part, words, nest, k == 0, ends if k == len(nests) - 1 else frozenset())
+        _Section(part, words, nest, k == 0, {} if k else scalars, ends if k == len(nests) - 1 else frozenset())
         for k, nest in enumerate(nests)
     ]
+
+    def begun(changing: Values) -> Values:
+        return {key: value for key, value in (constant | changing).items() if key not in unset}
 
     def one(number: jax.Array, c: tuple[Values, Values, jax.Array]) -> tuple[Values, Values, jax.Array]:
         changing, passed, most = c
         lane, left = passed, changing
         numbers = {"number": number, "lanes": lanes, "budget": budget}
         for section in ways:
-            every = (constant if section.first else {}) | (changing if section.first or section.ends else {})
+            every = begun(changing) if section.first else {}
+            every |= changing if section.ends else {}
             own = {key: value for key, value in lane.items() if key in section.keys}
-            own |= scalars if section.first else {}
             used = {v: shared[v] for code in section.codes for v in code.shared}
-            changed, left, most = in_one_function(section)(every, own, used, numbers, most, jnp.int32(0))
-            lane = lane | changed
+            changed, ended, most = in_one_function(section)(every, own, used, numbers, most, jnp.int32(0))
+            lane, left = lane | changed, left | ended
         return left, {key: lane[key] for key in passed}, most
 
     done, _, most = jax.lax.fori_loop(0, lanes, one, (changing, arrays, jnp.int32(0)))
@@ -122,6 +127,7 @@ class _Section:
         words: The places of the scalars of a lane.
         nest: The blocks.
         first: Whether it cuts a lane out of the state of all.
+        unset: For the first section the scalars that each lane sets before it reads them.
         ends: The state keys that are needed to put the lane back, if the section is the last one.
     """
 
@@ -129,6 +135,7 @@ class _Section:
     words: Words
     nest: Nest
     first: bool
+    unset: Values
     ends: frozenset[str]
 
     @property
@@ -160,8 +167,7 @@ class _Section:
 
         Args:
             every: The arrays of all lanes that it needs.
-            lane: The arrays of the lane that it needs, packed; for the first section those that are not in `every`, and
-                scalars.
+            lane: The arrays of the lane that it needs, packed; for the first section those that are not in `every`.
             shared: The values that all lanes share.
             numbers: That of the lane, that of lanes, and the budget of visits.
             most: The most visits of a lane so far.
@@ -169,7 +175,8 @@ class _Section:
         """
         number, budget, given = numbers["number"] + zero, numbers["budget"], lane
         if self.first:
-            lane = self.words.packed(begin(self.part, every, lane, number, budget))
+            unset = {key: jnp.zeros(value.shape, value.dtype) for key, value in self.unset.items()}
+            lane = self.words.packed(begin(self.part, every, lane | unset, number, budget))
         array, place, _ = self.words.places["pc"]
         lane = lane | {array: lane[array].at[place].add(zero)}
         lane = advance(self.part, self.words, self.nest, lane, shared, numbers["lanes"], budget)

@@ -240,8 +240,12 @@ class Machine:
         `carry` is a state, or the arrays that a queue has collected of its inputs. Lanes that failed give NaN, or the
         smallest number of their dtype.
         """
-        status = status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
+        status = self.statuses(carry)
         return tuple(or_failed(carry[reg(v)], status) for v in self.program.results), status
+
+    def statuses(self, carry: Values) -> jax.Array:
+        """Return the statuses of lanes, int32[lanes]; see `results`."""
+        return status_of(carry["pc"].astype(jnp.int32), self.layout.exit)
 
     def leaves(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the leaves of the result as users get them."""
