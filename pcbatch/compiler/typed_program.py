@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import TypeVar
 
 from pcbatch import frontend
-from pcbatch.compiler.wants import explained, look, records
+from pcbatch.compiler.wants import explained, look, records, with_cause
 from pcbatch.data.capacity import FullError
 from pcbatch.data.objects.function_values import FunctionValue
 from pcbatch.data.objects.made import using_made
@@ -186,7 +186,9 @@ def _settled(
                     if (boxes := _boxes(helpers, first, restart)) != NONE:
                         decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
                         continue
-                    wants = _otherwise(helpers, _clearer(plain, first or restart.error))
+                    shown = with_cause(first, restart.error) if first and helpers.decisions.boxed else first
+                    shown = shown or restart.error
+                    wants = _otherwise(helpers, _clearer(plain, shown))
                     plain, first = (first or restart.error, None) if wants.functions else (plain, first)
                 decisions |= wants
             except FullError as full:
@@ -197,8 +199,9 @@ def _settled(
                     first = first or explained(error, helpers)
                     decisions = replace(decisions, linked=frozenset(), in_place=frozenset()) | boxes
                     continue
-                error = first or explained(error, helpers)
-                wants = _otherwise(helpers, _clearer(plain, error))
+                later, error = error, first or explained(error, helpers)
+                shown = with_cause(error, later) if first and helpers.decisions.boxed else error
+                wants = _otherwise(helpers, _clearer(plain, shown))
                 plain, first = (error, None) if wants.functions else (plain, first)
                 decisions |= wants
 

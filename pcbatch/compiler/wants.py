@@ -219,6 +219,18 @@ def _kind(leaf: Leaf) -> object:
     return type(leaf.value).__name__ if type(leaf.value) in KINDS else None
 
 
+def with_cause(error: CompileError, later: CompileError | None) -> CompileError:
+    """Add to a refusal of the program as it was written what refuses it where objects with several names are boxes."""
+    known = {one.primary.loc for one in error.diagnostics if one.primary is not None}
+    causes = [] if later is None else [one for one in later.diagnostics if one.primary is not None]
+    if not causes or causes[0].primary is None or causes[0].primary.loc in known:
+        return error
+    cause, (first, *rest) = causes[0], error.diagnostics
+    note = f"as one object with several names it is refused at {causes[0].primary.loc}: {cause.title}"
+    helps = tuple(f"at line {causes[0].primary.loc.line}, {text}" for text in cause.helps if "__pcbatch__" not in text)
+    return CompileError([replace(first, notes=(*first.notes, note), helps=(*helps, *first.helps)), *rest])
+
+
 def explained(error: CompileError, helpers: Helpers) -> CompileError:
     """Add to the diagnostics in functions that are compiled along why that is so."""
     return CompileError([_explained(diagnostic, helpers) for diagnostic in error.diagnostics])

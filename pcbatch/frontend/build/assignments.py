@@ -12,7 +12,7 @@ from pcbatch.frontend.build.builder import Builder
 from pcbatch.frontend.build.changes_in_try import by_stream
 from pcbatch.frontend.build.evaluation_order import assigned, changes_objects, copied, frozen, may_raise, store, updated
 from pcbatch.frontend.build.exchanges import PARTS, exchange
-from pcbatch.frontend.build.expressions import atom, has_control, lower, lower_into, operands
+from pcbatch.frontend.build.expressions import atom, condition, has_control, lower, lower_into, operands
 from pcbatch.frontend.build.iteration.streams_as_lists import whole
 from pcbatch.frontend.build.links import link_each, link_into
 from pcbatch.frontend.build.mutations import (
@@ -40,6 +40,9 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         return
     if len(targets) == 1 and exchange(b, targets[0], value):
         return
+    if isinstance(value, gast.IfExp) and len(targets) == 1 and _unpacks_unlike(targets[0], value):
+        _assign_either(b, targets, value)
+        return
     given = value
     match targets:
         case [gast.Tuple() | gast.List()]:
@@ -52,6 +55,24 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
         value = _once(b, value)
     for target in targets:
         assign_value(b, target, value, listed)
+
+
+def _unpacks_unlike(target: Node, value: Node) -> bool:
+    """Whether a target takes the parts of a display or of something else, which need not have a common type."""
+    arms = [arm for arm in (value.body, value.orelse) if isinstance(arm, gast.Tuple | gast.List)]
+    alike = len(arms) == 2 and len(arms[0].elts) == len(arms[1].elts)
+    return isinstance(target, gast.Tuple | gast.List) and bool(arms) and not alike
+
+
+def _assign_either(b: Builder, targets: Sequence[Node], value: Node) -> None:
+    """Build `targets = x if test else y` with an assignment of each arm."""
+    first, second, after = b.label(), b.label(), b.label()
+    condition(b, value.test, first, second)
+    for label, arm in ((first, value.body), (second, value.orelse)):
+        b.start(label)
+        assign(b, targets, arm)
+        b.jump(after)
+    b.start(after)
 
 
 def assign_value(b: Builder, target: Node, value: Node, listed: bool = False) -> None:

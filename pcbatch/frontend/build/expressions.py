@@ -67,7 +67,7 @@ def has_control(b: Builder, node: Node) -> bool:
         return True
     if isinstance(node, SCOPES):
         return False
-    if raises_in_order(b, node):
+    if raises_in_order(b, node) or (isinstance(node, gast.Starred) and becomes_list(b.unit, node.value)):
         return True
     if isinstance(node, gast.BoolOp | gast.IfExp | gast.NamedExpr) or callee(b.unit, node) is not None:
         return True

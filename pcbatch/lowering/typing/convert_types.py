@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from pcbatch.data.checks import collecting
 from pcbatch.data.columns import Unset
+from pcbatch.data.container import lane_value
 from pcbatch.data.elements import prepare
 from pcbatch.data.mappings.entries import Entries
 from pcbatch.data.mappings.ordered_keys import keeping_order
@@ -65,6 +66,8 @@ def _restructured(value: Any, want: Any) -> Any:
             return Ref(jnp.int32(NONE), want.pcbatch_type)
         case Ref(), Ref():
             return Ref(value.pcbatch_id, want.pcbatch_type)
+        case list(), Rows() if isinstance(want.columns, StoredTable) and any(type(one) is dict for one in value):
+            return _restructured(prepare(list(map(lane_value, value))), want)
         case list() | str() | bytes(), Rows():
             return _restructured(prepare(value), want)
         case tuple(), LaneTuple():

@@ -21,17 +21,21 @@ class BoxValue:
     Attributes:
         pcbatch_place: the kind of what is in the boxes, and where it is made.
         pcbatch_keys: the keys of a dict by name, each of which has a field.
+        pcbatch_late: those of them that a dict may lack, whose fields are None then.
     """
 
     pcbatch_place: ClassVar[tuple[str, str]] = ("", "")
     pcbatch_keys: ClassVar[tuple[str, ...]] = ()
+    pcbatch_late: ClassVar[frozenset[str]] = frozenset()
 
 
 @cache
-def box_class(kind: str, place: str, keys: tuple[str, ...] = ()) -> type[BoxValue]:
+def box_class(
+    kind: str, place: str, keys: tuple[str, ...] = (), late: frozenset[str] = frozenset()
+) -> type[BoxValue]:
     """Return the class of the boxes of what is made at a place: a "list", "dict" or "set", or a dict by name, of which
-    `keys` are fields."""
-    namespace = {"pcbatch_place": (kind, place), "pcbatch_keys": keys}
+    `keys` are fields, and `late` the keys that may be lacking."""
+    namespace = {"pcbatch_place": (kind, place), "pcbatch_keys": keys, "pcbatch_late": late}
     cls = make_dataclass(kind, fields_of(keys), bases=(BoxValue,), namespace=namespace, eq=False)
     cls.__module__, cls.__qualname__ = MODULE, f"{kind} made at {place}{' by name' if keys else ''}"
     return cls
@@ -58,4 +62,7 @@ def empty_of(value: Any) -> tuple[Any, Callable[[Any], None]]:
 
 def python_value(cls: type[BoxValue], fields: Sequence[Any]) -> Any:
     """Return what a box holds, of the values of its fields."""
-    return dict(zip(cls.pcbatch_keys, fields, strict=True)) if cls.pcbatch_keys else fields[0]
+    if not cls.pcbatch_keys:
+        return fields[0]
+    items = dict(zip(cls.pcbatch_keys, fields, strict=True))
+    return {key: value for key, value in items.items() if value is not None or key not in cls.pcbatch_late}

@@ -16,6 +16,7 @@ from pcbatch.data.container import Container
 from pcbatch.data.mappings.ordered_keys import ordered, plain
 from pcbatch.data.mappings.stored_table import StoredTable
 from pcbatch.data.objects.boxes.classes import BoxValue, fields_of
+from pcbatch.data.objects.boxes.late_items import require_items
 from pcbatch.data.objects.made import heap_lists, recorded
 from pcbatch.data.objects.made_classes import MadeClass
 from pcbatch.data.objects.reference import Ref
@@ -46,10 +47,11 @@ def boxed(cls: type[BoxValue], *values: Value) -> Value:
 
 def boxed_by_name(cls: type[BoxValue], items: Value) -> Value:
     """Return a new box of the values of a dict by name, a copy of another one."""
-    if not isinstance(items, dict) or set(items) != set(cls.pcbatch_keys):
+    keys = set(cls.pcbatch_keys)
+    if not isinstance(items, dict) or not keys - cls.pcbatch_late <= set(items) <= keys:
         title = f"a copy at {cls.pcbatch_place[1]} is of a dict with other keys"
         raise Refusal("PCB304", title, helps=("write the copy as a display, with all keys",))
-    return boxed(cls, *(items[key] for key in cls.pcbatch_keys))
+    return boxed(cls, *(items.get(key) for key in cls.pcbatch_keys))
 
 
 def items_by_name(box: Value) -> dict[str, Value]:
@@ -145,5 +147,10 @@ def _fields(cls: type[BoxValue], rows: Rows) -> tuple[Value, tuple[Origin, ...]]
         return rows.columns[0], rows.origins
     ends = list(itertools.accumulate(len(parts(column)) for column in rows.columns))
     mine = dict(zip(cls.pcbatch_keys, itertools.pairwise((0, *ends)), strict=True))
-    found = ordered(dict(zip(cls.pcbatch_keys, rows.columns, strict=True)))
+    place = cls.pcbatch_place[1]
+    columns = (
+        require_items(column, rows.length, key, place) if key in cls.pcbatch_late else column
+        for key, column in zip(cls.pcbatch_keys, rows.columns, strict=True)
+    )
+    found = ordered(dict(zip(cls.pcbatch_keys, columns, strict=True)))
     return found, tuple(one for key in sorted(mine) for one in rows.origins[slice(*mine[key])])

@@ -39,11 +39,13 @@ class BoxFacts:
         flow: the objects of all expressions.
         classes: those that are boxed, with the classes of the boxes.
         names: the keys of those of them that are dicts by name, each of which is a field of the box.
+        late: those of these keys that a dict may lack.
     """
 
     def __init__(self, flow: Flow, classes: Mapping[Object, type[BoxValue]]) -> None:
         self.flow, self.classes = flow, classes
         self.names = {one: cls.pcbatch_keys for one, cls in classes.items() if cls.pcbatch_keys}
+        self.late = {one: cls.pcbatch_late for one, cls in classes.items() if cls.pcbatch_late}
 
     def object_of(self, node: Node) -> Object | None:
         """Return the object of an expression of the program; None for one that has been made here."""
@@ -76,6 +78,17 @@ class BoxFacts:
                 seen.add(id(one))
                 pending += one.inside()
         return False
+
+    def refuse_late_keys(self, value: Object | None) -> None:
+        """Raise NeedsWhole where an object is, or holds, a dict by name that may lack keys: it is no value then."""
+        pending, seen = [] if value is None else [value], set[int]()
+        while pending and self.late:
+            one = pending.pop().found()
+            if one in self.late:
+                raise NeedsWhole(one)
+            if id(one) not in seen:
+                seen.add(id(one))
+                pending += one.inside()
 
     def refuse_what_has_no_value(self, value: Object | None) -> None:
         """Raise CannotBox where an object holds itself, or objects of the user's classes: with all that is in its boxes

@@ -147,15 +147,19 @@ def _can_be(value: Object) -> bool:
     return bool(value.sites or value.argument) and not (value.outside or value.fixed or value.classes)
 
 
-def _names(flow: Flow, value: Object) -> tuple[str, ...]:
-    """The keys of a dict by name, whose values are asked for by these alone; none for anything else."""
-    texts: list[Any] = _keys_of(flow, value.sites[0])
-    same = all(_keys_of(flow, site) == texts for site in value.sites) and value.keys_known() <= set(texts)
-    return tuple(texts) if same and all(isinstance(key, str) for key in texts) else ()
+def _names(flow: Flow, value: Object) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The keys of a dict by name, whose values are asked for by these alone, and those of them that it may lack, as it
+    gets them later or at some of its places only; none for anything else."""
+    made = [_keys_of(flow, site) for site in value.sites]
+    found: Any = dict.fromkeys([*(key for keys in made for key in keys), *value.keys_known()])
+    if not all(isinstance(key, str) for key in found):
+        return (), frozenset()
+    return tuple(found), frozenset(key for key in found if not all(key in keys for keys in made))
 
 
 def _keys_of(flow: Flow, site: Node) -> list[object]:
-    """The keys of the dict that a place makes: of a display, or of a copy of what displays with the same keys make."""
+    """The keys of the dict that a place makes: of a display, or of a copy of what displays with the same keys make;
+    [None] where they are not known."""
     match site:
         case gast.Dict():
             keys = list[object]()
@@ -166,7 +170,7 @@ def _keys_of(flow: Flow, site: Node) -> list[object]:
             return _keys_of_copied(flow, copied)
         case gast.Call(func=gast.Attribute(value=copied, attr="copy"), args=[], keywords=[]):
             return _keys_of_copied(flow, copied)
-    return []
+    return [None]
 
 
 def _keys_of_copied(flow: Flow, copied: Node) -> list[object]:
@@ -184,9 +188,9 @@ def _with_classes(
     found: dict[Object, type[BoxValue]] = {}
     for one in objects:
         kind, place = _place(one, sources)
-        keys = () if one in whole or not one.sites else _names(flow, one)
+        keys, late = ((), frozenset[str]()) if one in whole or not one.sites else _names(flow, one)
         number = sum(cls.pcbatch_place[1].partition(" ")[0] == place for each, cls in found.items() if each is not one)
-        found.setdefault(one, box_class(kind, f"{place} {number}" if number else place, keys))
+        found.setdefault(one, box_class(kind, f"{place} {number}" if number else place, keys, late))
     return found
 
 

@@ -81,9 +81,9 @@ class Object:
             self._parts[key] = Object(outside=self.outside, argument=self.argument)
         return self._parts[key].found()
 
-    def keys_known(self) -> set[Hashable]:
+    def keys_known(self) -> tuple[Hashable, ...]:
         """Return the keys of the parts that are told apart; none once all are one."""
-        return set(self.found()._parts or ())
+        return tuple(self.found()._parts or ())
 
     def unite(self, other: Object) -> None:
         """Have two objects count as one from now on, and what they hold as well."""

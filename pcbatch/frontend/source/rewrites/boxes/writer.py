@@ -18,7 +18,7 @@ import gast
 from pcbatch.data.objects.boxes.classes import BoxValue, field_of
 from pcbatch.data.objects.boxes.values import boxed, boxed_by_name, items_by_name
 from pcbatch.data.objects.tuples.classes import name_of_class
-from pcbatch.frontend.source.rewrites.boxes import written_calls, written_statements
+from pcbatch.frontend.source.rewrites.boxes import late_keys, written_calls, written_statements
 from pcbatch.frontend.source.rewrites.boxes.box_facts import BoxFacts, CannotBox, NeedsWhole, is_simple
 from pcbatch.frontend.source.rewrites.boxes.flow import Flow
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
@@ -68,6 +68,8 @@ class Writer(BoxFacts):
     def looked_at(self, node: Node) -> Node:
         """Write an expression of which all is asked at once, but no change: a dict by name as one of Python's."""
         value = self.box_of(node)
+        if value in self.late:
+            raise NeedsWhole(value)
         by_name = value in self.names and not value.absent
         return supported(items_by_name, [self.value(node)], node) if by_name else self.read(node)
 
@@ -117,7 +119,8 @@ class Writer(BoxFacts):
         if not isinstance(held, gast.Dict) or None in held.keys:
             return supported(boxed_by_name, [cls, held], at)
         values = {key.value: item for key, item in zip(held.keys, held.values, strict=True)}
-        return supported(boxed, [cls, *(values[key] for key in self.names[value])], at)
+        items = (values.get(key) or constant(None, at) for key in self.names[value])
+        return supported(boxed, [cls, *items], at)
 
     def _value(self, node: Node) -> Node:
         match node:
@@ -197,6 +200,10 @@ class Writer(BoxFacts):
                 continue
             if isinstance(op, MEMBERSHIP):
                 written[-1] = written_calls.plain(self, left)
+                if late_keys.whole_of(self, right) is not None:
+                    if len(node.ops) > 1:
+                        raise CannotBox(node)
+                    return late_keys.contains(self, left, op, right)
                 held = self.holds(self.given_by(right))
                 written.append(written_calls.plain(self, right, members=True) if held else self.looked_at(right))
                 continue
@@ -214,7 +221,8 @@ class Writer(BoxFacts):
             keys = self.names[whole]
             if not isinstance(node.slice, gast.Constant) or node.slice.value not in keys or _is_del(node):
                 raise NeedsWhole(whole)
-            return with_fields(attribute(self.value(node.value), field_of(keys, node.slice.value), node), ctx=node.ctx)
+            field = attribute(self.value(node.value), field_of(keys, node.slice.value), node)
+            return late_keys.read(self, node, field) if isinstance(node.ctx, gast.Load) else with_fields(field, ctx=node.ctx)
         if not isinstance(node.slice, gast.Slice):
             self.refuse_boxes(node.slice)
         value, index = self.read(node.value), self.value(node.slice)
@@ -242,6 +250,8 @@ class Writer(BoxFacts):
         """Write the element at a key, which is made and stored where there is none."""
         if not is_simple(whole) or not is_simple(key):
             raise CannotBox(at)
+        name = target_of(self.new_name("made"), at)  # a primitive of its own: one reads no box that it makes
+        made = gast.copy_location(gast.NamedExpr(target=name, value=made), at)
         stored = call(attribute(whole, "setdefault", at), [key, made], at)
         chosen = gast.IfExp(test=compare(key, gast.In(), whole, at), body=subscript(whole, key, at), orelse=stored)
         return gast.copy_location(chosen, at)

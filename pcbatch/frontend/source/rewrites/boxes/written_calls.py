@@ -11,6 +11,7 @@ import gast
 from pcbatch.data.objects.boxes.values import unboxed
 from pcbatch.frontend.source.resolve import MISSING
 from pcbatch.frontend.source.rewrites.boxes import known_calls as known
+from pcbatch.frontend.source.rewrites.boxes import late_keys
 from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_display, is_quiet, is_simple
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
 from pcbatch.frontend.source.rewrites.boxes.program import is_super, meaning
@@ -52,6 +53,7 @@ def plain(w: Writer, node: Node, *, members: bool = False) -> Node:
     without boxes."""
     value = w.object_of(node)
     by_name = w.box_of(node) in w.names
+    w.refuse_late_keys(value)
     if not by_name and not w.holds(value, itself=False):
         return w.read(node)
     w.refuse_what_has_no_value(value)
@@ -221,6 +223,8 @@ def _method(w: Writer, node: Node) -> Node:
         return with_fields(node, func=func, args=[plain(w, arg) for arg in node.args])
     if node.func.attr == "fromkeys":
         return with_fields(node, args=[w.read(node.args[0]), *map(w.value, node.args[1:])])
+    if node.func.attr == "get" and late_keys.whole_of(w, receiver) is not None:
+        return late_keys.got(w, node)
     read = w.looked_at if node.func.attr in ("get", "copy") else w.read
     return method(w, node, with_fields(node.func, value=read(receiver)))
 

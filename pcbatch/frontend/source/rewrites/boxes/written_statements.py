@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import gast
 
+from pcbatch.data.objects.boxes.late_items import item_there
+from pcbatch.frontend.source.rewrites.boxes import late_keys
 from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_quiet, is_simple
-from pcbatch.frontend.source.tree import Node, constant, load, read_of, target_of, with_fields
+from pcbatch.frontend.source.tree import Node, constant, is_supported, load, read_of, target_of, with_fields
 
 if TYPE_CHECKING:
     from pcbatch.frontend.source.rewrites.boxes.writer import Writer
@@ -54,6 +56,8 @@ def _in_order(w: Writer, node: Node) -> list[Node]:
 
 def _statement(w: Writer, node: Node) -> Node:
     match node:
+        case gast.Assign(targets=[target]) if late_keys.is_late(w, target):
+            return late_keys.assigned(w, node, w.value(node.value))
         case gast.Assign():
             unpacked = [isinstance(target, gast.Tuple | gast.List) for target in node.targets]
             if any(unpacked) and not all(unpacked):
@@ -65,10 +69,13 @@ def _statement(w: Writer, node: Node) -> Node:
             )
         case gast.AnnAssign() if node.value is not None:
             return with_fields(node, target=written_target(w, node.target), value=w.value(node.value))
+        case gast.AugAssign() if late_keys.is_late(w, node.target) and not w.is_boxed(node.target):
+            return late_keys.augmented(w, node)
         case gast.AugAssign():
-            target = written_target(w, node.target)
             if w.is_boxed(node.target):
                 target = with_fields(w.held(node.target, _place(w, node.target)), ctx=gast.Store())
+            else:
+                target = written_target(w, node.target)
             return with_fields(node, target=target, value=w.read(node.value))
         case gast.For():
             return _for(w, node)
@@ -142,7 +149,8 @@ def _with_name(w: Writer, node: Node) -> list[Node]:
         path.append(root)
         root = root.value
     named = gast.Call in map(type, path) or any(isinstance(one, gast.Attribute) for one in path[1:])
-    if not isinstance(root, gast.IfExp | gast.Call) or not path or not (named or isinstance(root, gast.IfExp)):
+    named = named or isinstance(root, gast.IfExp) or is_supported(root, item_there)
+    if not isinstance(root, gast.IfExp | gast.Call) or not path or not named:
         return [node]
     if isinstance(node, gast.Assign) and not method and not is_simple(node.value):
         raise CannotBox(node)
@@ -172,6 +180,7 @@ def written_target(w: Writer, node: Node, *, unpacks: bool = False) -> Node:
     """Write what an assignment assigns to; with `unpacks` it is given what is in a box."""
     match node:
         case gast.Subscript():
+            late_keys.refuse(w, node)
             return w.subscript(node, node)
         case gast.Tuple() | gast.List():
             if not unpacks:
