@@ -310,9 +310,11 @@ def settled(value: Value) -> Value:
 
 def islice_(values: Value, *bounds: Index) -> Value:
     """The class `itertools.islice`."""
-    if any(isinstance(bound, jax.Array) for bound in bounds) or users_method(values, "__next__") is not None:
+    asks = users_method(values, "__next__") is not None
+    if any(isinstance(bound, jax.Array) for bound in bounds) or asks:
         title = "`islice` takes as many elements as the lane says"
-        raise Refusal("PCB306", title, helps=("take them by `next` in a loop",), cures=Cure.LOOP | Cure.METHODS)
+        cures = Cure.LOOP | Cure.METHODS if asks else Cure.LOOP  # a generator must stand where it is written out
+        raise Refusal("PCB306", title, helps=("take them by `next` in a loop",), cures=cures)
     return itertools.islice(values, *bounds)
 
 
