@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import count, islice
 
 from tests.strangers.rows import Row, table
 
@@ -63,3 +64,34 @@ def inner_generators(k, m):
         for b in blocks(2, a):
             total = (total * 3 + b) % 1000
     return list(blocks(k, m)), sum(blocks(m, k)), total
+
+
+def fibonacci():
+    """Yield the Fibonacci numbers, without end."""
+    a, b = 0, 1
+    while True:
+        yield a
+        a, b = b, a + b
+
+
+@row((1, 2), (4, 1), (0, 5))
+def some_of_endless_generators(n, m):
+    g = fibonacci()
+    first = [next(g) for _ in range(n)]
+    return (
+        list(islice(fibonacci(), n)), sum(islice(fibonacci(), n, n + m)), [2 * x for x in islice(fibonacci(), m)],
+        first + list(islice(g, m)), list(islice((k * k for k in count(n)), m)),
+    )  # fmt: skip
+
+
+@row((3, 2), (1, 0))
+def streams_behind_stars(n, m):
+    return [*map(str, range(n)), *"ab"], (*range(m), n), [*(k * k for k in range(n)), *islice(fibonacci(), m)]
+
+
+@row((1, 0), (2, 3))
+def parts_of_a_choice(n, m):
+    text = "a=b" if n > 1 else "c"
+    key, value = text.split("=") if "=" in text else (text, "")
+    first, *rest = (n, m, 3) if n > 1 else [m]
+    return key + value, first, sum(rest)

@@ -30,9 +30,7 @@ class BoxValue:
 
 
 @cache
-def box_class(
-    kind: str, place: str, keys: tuple[str, ...] = (), late: frozenset[str] = frozenset()
-) -> type[BoxValue]:
+def box_class(kind: str, place: str, keys: tuple[str, ...] = (), late: frozenset[str] = frozenset()) -> type[BoxValue]:
     """Return the class of the boxes of what is made at a place: a "list", "dict" or "set", or a dict by name, of which
     `keys` are fields, and `late` the keys that may be lacking."""
     namespace = {"pcbatch_place": (kind, place), "pcbatch_keys": keys, "pcbatch_late": late}

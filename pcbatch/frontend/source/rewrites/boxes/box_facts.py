@@ -164,7 +164,7 @@ def is_simple(node: Node) -> bool:
 def is_display(node: Node) -> bool:
     """Return whether an expression makes containers of variables and literals, so that it may be evaluated or not."""
     match node:
-        case gast.Name() | gast.Constant():
+        case gast.Name() | gast.Constant() | gast.UnaryOp(operand=gast.Constant()):
             return True
         case gast.List(elts=items) | gast.Tuple(elts=items) | gast.Set(elts=items):
             return all(map(is_display, items))

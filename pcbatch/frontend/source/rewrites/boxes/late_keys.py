@@ -3,7 +3,9 @@
     row["total"] = x                row.item_2 = item_to_store(x)
     row["total"] += 1       ==>     row.item_2 = item_to_store(item_there(row.item_2, "total") + 1)
     "total" in row                  row.item_2 is not None
-    row.get("total", 0)             row.item_2 if row.item_2 is not None else 0
+    row.get("total", 0)             item_there(row.item_2, "total") if row.item_2 is not None else 0
+
+What asks for all of such a dict needs it as a whole (`NeedsWhole`).
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from pcbatch.data.objects.boxes.classes import field_of
 from pcbatch.data.objects.boxes.late_items import item_there, item_to_store
 from pcbatch.frontend.source.rewrites.boxes.box_facts import NeedsWhole, is_display, is_simple
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
-from pcbatch.frontend.source.tree import Node, attribute, compare, constant, read_of, supported, with_fields
+from pcbatch.frontend.source.tree import Node, attribute, compare, constant, read_of, supported
 
 if TYPE_CHECKING:
     from pcbatch.frontend.source.rewrites.boxes.writer import Writer
 
 
-def whole_of(w: Writer, node: Node) -> Object | None:
+def row_of(w: Writer, node: Node) -> Object | None:
     """Return the dict by name that an expression is, where it may lack keys."""
     value = w.box_of(node)
     return value if value in w.late else None
@@ -32,8 +34,8 @@ def is_late(w: Writer, node: Node) -> bool:
     """Return whether an expression is the value of a key that a dict by name may lack."""
     if not isinstance(node, gast.Subscript) or not isinstance(node.slice, gast.Constant):
         return False
-    whole = whole_of(w, node.value)
-    return whole is not None and node.slice.value in w.late[whole]
+    row = row_of(w, node.value)
+    return row is not None and node.slice.value in w.late[row]
 
 
 def read(w: Writer, node: Node, field: Node) -> Node:
@@ -43,50 +45,48 @@ def read(w: Writer, node: Node, field: Node) -> Node:
 
 def refuse(w: Writer, target: Node) -> None:
     """Raise NeedsWhole for the value of a key as one of several targets, or as that of a loop."""
-    if is_late(w, target):
-        raise NeedsWhole(w.object_of(target.value))
+    if is_late(w, target) and (row := row_of(w, target.value)) is not None:
+        raise NeedsWhole(row)
 
 
-def assigned(w: Writer, node: Node, value: Node) -> Node:
+def assigned(w: Writer, node: Node, target: Node, value: Node) -> Node:
     """Write `row["key"] = value`, of a value that has been written."""
-    target = node.targets[0] if isinstance(node, gast.Assign) else node.target
-    field = w.subscript(target, target)
     given = supported(item_to_store, [value], node)
-    return gast.copy_location(gast.Assign(targets=[field], value=given, type_comment=None), node)
+    return gast.copy_location(gast.Assign(targets=[w.subscript(target, target)], value=given, type_comment=None), node)
 
 
 def augmented(w: Writer, node: Node) -> Node:
     """Write `row["key"] += value` as an assignment."""
-    if not is_simple(node.target.value):
-        raise NeedsWhole(whole_of(w, node.target.value))
-    now = w.subscript(read_of(node.target), node.target)
+    target = node.target
+    if not is_simple(target.value):
+        refuse(w, target)
+    now = w.subscript(read_of(target), target)
     new = gast.copy_location(gast.BinOp(left=now, op=node.op, right=w.read(node.value)), node)
-    return assigned(w, node, new)
+    return assigned(w, node, target, new)
 
 
-def contains(w: Writer, key: Node, op: Node, row: Node) -> Node:
+def contains(w: Writer, row: Object, node: Node) -> Node:
     """Write `key in row` of a dict that may lack keys."""
-    whole = whole_of(w, row)
-    if not isinstance(key, gast.Constant) or not is_simple(row):
-        raise NeedsWhole(whole)
-    is_in = isinstance(op, gast.In)
-    if key.value not in w.late[whole]:
-        return constant((key.value in w.names[whole]) is is_in, row)
-    field = attribute(w.value(row), field_of(w.names[whole], key.value), row)
-    return compare(field, gast.IsNot() if is_in else gast.Is(), constant(None, row), row)
+    (right,), is_in = node.comparators, isinstance(node.ops[0], gast.In)
+    if not isinstance(node.left, gast.Constant) or not is_simple(right):
+        raise NeedsWhole(row)
+    key = node.left.value
+    if key not in w.late[row]:
+        return constant((key in w.names[row]) is is_in, node)
+    field = attribute(w.value(right), field_of(w.names[row], key), node)
+    return compare(field, gast.IsNot() if is_in else gast.Is(), constant(None, node), node)
 
 
-def got(w: Writer, node: Node) -> Node:
+def got(w: Writer, row: Object, node: Node) -> Node:
     """Write `row.get(key)` or `row.get(key, default)` of a dict that may lack keys."""
-    row, whole = node.func.value, whole_of(w, node.func.value)
-    key, *default = node.args
-    if not isinstance(key, gast.Constant) or not is_simple(row) or not all(map(is_display, default)) or node.keywords:
-        raise NeedsWhole(whole)
+    receiver, (key, *default) = node.func.value, node.args
+    if not (isinstance(key, gast.Constant) and is_simple(receiver) and all(map(is_display, default))):
+        raise NeedsWhole(row)
     otherwise = w.value(default[0]) if default else constant(None, node)
-    if key.value not in w.names[whole]:
+    if key.value not in w.names[row]:
         return otherwise
-    field = attribute(w.value(row), field_of(w.names[whole], key.value), node)
-    if key.value not in w.late[whole]:
+    field = attribute(w.value(receiver), field_of(w.names[row], key.value), node)
+    if key.value not in w.late[row]:
         return field
     there = compare(field, gast.IsNot(), constant(None, node), node)
     held = supported(item_there, [field, key], node)

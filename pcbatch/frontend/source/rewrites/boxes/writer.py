@@ -200,10 +200,10 @@ class Writer(BoxFacts):
                 continue
             if isinstance(op, MEMBERSHIP):
                 written[-1] = written_calls.plain(self, left)
-                if late_keys.whole_of(self, right) is not None:
+                if (row := late_keys.row_of(self, right)) is not None:
                     if len(node.ops) > 1:
                         raise CannotBox(node)
-                    return late_keys.contains(self, left, op, right)
+                    return late_keys.contains(self, row, node)
                 held = self.holds(self.given_by(right))
                 written.append(written_calls.plain(self, right, members=True) if held else self.looked_at(right))
                 continue
@@ -222,7 +222,11 @@ class Writer(BoxFacts):
             if not isinstance(node.slice, gast.Constant) or node.slice.value not in keys or _is_del(node):
                 raise NeedsWhole(whole)
             field = attribute(self.value(node.value), field_of(keys, node.slice.value), node)
-            return late_keys.read(self, node, field) if isinstance(node.ctx, gast.Load) else with_fields(field, ctx=node.ctx)
+            return (
+                late_keys.read(self, node, field)
+                if isinstance(node.ctx, gast.Load)
+                else with_fields(field, ctx=node.ctx)
+            )
         if not isinstance(node.slice, gast.Slice):
             self.refuse_boxes(node.slice)
         value, index = self.read(node.value), self.value(node.slice)

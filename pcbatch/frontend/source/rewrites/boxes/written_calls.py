@@ -223,8 +223,8 @@ def _method(w: Writer, node: Node) -> Node:
         return with_fields(node, func=func, args=[plain(w, arg) for arg in node.args])
     if node.func.attr == "fromkeys":
         return with_fields(node, args=[w.read(node.args[0]), *map(w.value, node.args[1:])])
-    if node.func.attr == "get" and late_keys.whole_of(w, receiver) is not None:
-        return late_keys.got(w, node)
+    if node.func.attr == "get" and (row := late_keys.row_of(w, receiver)) is not None:
+        return late_keys.got(w, row, node)
     read = w.looked_at if node.func.attr in ("get", "copy") else w.read
     return method(w, node, with_fields(node.func, value=read(receiver)))
 

@@ -57,7 +57,7 @@ def _in_order(w: Writer, node: Node) -> list[Node]:
 def _statement(w: Writer, node: Node) -> Node:
     match node:
         case gast.Assign(targets=[target]) if late_keys.is_late(w, target):
-            return late_keys.assigned(w, node, w.value(node.value))
+            return late_keys.assigned(w, node, target, w.value(node.value))
         case gast.Assign():
             unpacked = [isinstance(target, gast.Tuple | gast.List) for target in node.targets]
             if any(unpacked) and not all(unpacked):
