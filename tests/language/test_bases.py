@@ -269,3 +269,43 @@ def test_super_whose_meaning_depends_on_the_object() -> None:
     """The class behind `Asking` is `Animal` for both, as each has it before `Loud`."""
     values = np.array([1, 4])
     assert pcbatch.batch(depends_on_the_class)(values).tolist() == [depends_on_the_class(n) for n in (1, 4)]
+
+
+class Shelf:
+    def __init__(self, n):
+        self.items = [n, 2 * n]
+
+    def add(self, x):
+        self.items.append(x)
+
+    def pop(self):
+        return self.items.pop()
+
+
+class Doubled(Shelf):
+    def __init__(self, n):
+        super().__init__(n)
+        if n > 2:
+            super().add(5)
+
+    def add(self, x):
+        if x > 3:
+            Shelf.add(self, 2 * x)
+        else:
+            super().add(x)
+
+    def pop(self):
+        return super().pop() + 100 if len(self.items) > 2 else Shelf.pop(self)
+
+
+def methods_of_the_base_as_functions(n):
+    shelf = Doubled(n)
+    shelf.add(n)
+    shelf.add(n + 2)
+    return shelf.pop(), Shelf.pop(shelf), sum(shelf.items)
+
+
+def test_methods_with_names_of_containers_in_branches() -> None:
+    values = np.array([1, 2, 3])
+    found = np.stack(pcbatch.batch(methods_of_the_base_as_functions)(values), 1)
+    assert found.tolist() == [list(methods_of_the_base_as_functions(n)) for n in (1, 2, 3)]

@@ -7,14 +7,17 @@ assignment to the variable at its root.
 from __future__ import annotations
 
 import collections
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from weakref import WeakKeyDictionary
 
 import gast
 
 from pcbatch.data.catalogue import FUNCTIONS, NEXT, facts
+from pcbatch.data.object_parts import is_user_code
 from pcbatch.frontend.source.changing_methods import changes_object
 from pcbatch.frontend.source.function_unit import Unit
 from pcbatch.frontend.source.own_classes import own_methods
@@ -102,6 +105,8 @@ def mutation(unit: Unit, node: Node, *, statement: bool = False, effect: bool = 
     if function is not None and node.args:
         place = place_of(unit, node.args[0])
         return None if place is None else Mutation(place, function, (*node.args[1:], *values), names)
+    if is_function_of_class(unit, node.func):
+        return None
     bare = not node.args and isinstance(node.func, gast.Attribute) and facts(node.func.attr).changes_bare
     if (
         not bare
@@ -158,6 +163,15 @@ def _of_own_class(unit: Unit, func: Node, effect: bool) -> bool:
     if not isinstance(func, gast.Attribute) or place_of(unit, func.value) is None:
         return False
     return changes_object(unit, func.attr) or (effect and any(own_methods(unit.classes.values(), func.attr)))
+
+
+def is_function_of_class(unit: Unit, func: Node) -> bool:
+    """Whether an expression is a method of the user's as a function, `Base.method`, which gets the object that it
+    changes."""
+    if not isinstance(func, gast.Attribute) or not isinstance(owner := resolve(unit, func.value), type):
+        return False
+    function = inspect.getattr_static(owner, func.attr, None)
+    return isinstance(function, FunctionType) and is_user_code(function.__code__)
 
 
 def _function(unit: Unit, func: Node) -> str | None:

@@ -12,7 +12,7 @@ from pcbatch.frontend.build.iteration.iterables import LAZY
 from pcbatch.frontend.build.messages import exception_class, exception_parts, fits, is_debug_print, is_print
 from pcbatch.frontend.source.function_unit import Faults, Unit
 from pcbatch.frontend.source.impure import impure
-from pcbatch.frontend.source.places import is_mutating_method, mutation, place_of
+from pcbatch.frontend.source.places import is_function_of_class, is_mutating_method, mutation, place_of
 from pcbatch.frontend.source.resolve import builtin_name, callee, resolve
 from pcbatch.frontend.source.rewrites.function_values import is_called_value
 from pcbatch.frontend.source.rewrites.nested import ask_called
@@ -100,7 +100,7 @@ def _effect(unit: Unit, faults: Faults, value: Node) -> None:
     is_call = isinstance(value, gast.Call)
     if is_call and is_called_value(unit, value.func):
         return
-    if is_call and _changes_in_place(unit, value.func):
+    if is_call and _changes_in_place(unit, value.func) and not is_function_of_class(unit, value.func):
         _refuse_change(unit, faults, value, value.func.value)
         return
     if is_call and _called_for_effect(unit, value):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import jax.numpy as jnp
+
 from pcbatch.data.by_width import by_width_p
 from pcbatch.ir.ops import Prim, PureOp
 from pcbatch.ir.roles import writes
@@ -40,6 +42,7 @@ class Prices:
         operation: Of an operation on numbers; the processor makes several at once.
         transcendental: Of one such as `exp` on a number.
         element: Of an element of an array in an operation.
+        whole: Of one of an array of integers or flags, among them the characters of texts.
         transcendental_element: Of one in an operation such as `exp`.
         part: Of an element that is read from a place known while compiling.
         access: Of a load or a store of a part of an array, at a place of the lane's.
@@ -52,6 +55,7 @@ class Prices:
     operation: float
     transcendental: float
     element: float
+    whole: float
     transcendental_element: float
     part: float
     access: float
@@ -62,9 +66,9 @@ class Prices:
 
 
 # In native code for one lane, numbers stay in registers of the processor, and whole visits in its cache.
-ALONE = Prices(0.05, 10.5, 0.3, 1.8, 0.1, 1.0, 0.15, 8.5, 0.15, 30.0)
+ALONE = Prices(0.05, 10.5, 0.3, 0.3, 1.8, 0.1, 1.0, 0.15, 8.5, 0.15, 30.0)
 # Lanes together compute with vectors, and look up places of their own by gathers and scatters.
-TOGETHER = Prices(0.07, 3.5, 0.09, 4.0, 0.02, 0.5, 0.065, 4.3, 0.15, math.nan)
+TOGETHER = Prices(0.07, 3.5, 0.09, 0.09, 4.0, 0.02, 0.5, 0.065, 4.3, 0.15, math.nan)
 
 
 def lane_time(op: object, types: Any, prices: Prices) -> float:
@@ -74,7 +78,9 @@ def lane_time(op: object, types: Any, prices: Prices) -> float:
             return jaxpr_time(expr.fn.closed.jaxpr, prices) if isinstance(expr.fn, JaxprFn) else math.inf
         case _ if isinstance(op, PureOp):
             type_ = types.get(*writes(op))
-            return _elements(float(type_.size) if isinstance(type_, ArrayType) else 1.0, prices)
+            if not isinstance(type_, ArrayType):
+                return prices.operation
+            return _elements(float(type_.size), prices, is_whole(type_.dtype))
         case _:
             return prices.operation
 
@@ -117,9 +123,19 @@ def _equation(eqn: Any, prices: Prices) -> float:
         return equation_cost(eqn) * prices.product
     if name in TRANSCENDENTAL:
         return prices.transcendental if largest <= 1 else largest * prices.transcendental_element
-    return _elements(largest, prices)
+    return _elements(largest, prices, all(map(_has_whole, (*eqn.invars, *eqn.outvars))))
 
 
-def _elements(count: float, prices: Prices) -> float:
-    """The time of one operation on arrays of so many elements."""
-    return prices.operation if count <= 1 else count * prices.element
+def _elements(count: float, prices: Prices, whole: bool) -> float:
+    """The time of one operation on arrays of so many elements, all of them `whole` numbers or flags or not."""
+    return prices.operation if count <= 1 else count * (prices.whole if whole else prices.element)
+
+
+def _has_whole(value: Any) -> bool:
+    dtype = getattr(value.aval, "dtype", None)
+    return dtype is not None and is_whole(dtype)
+
+
+def is_whole(dtype: Any) -> bool:
+    """Return whether a type is of integers or flags."""
+    return jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, jnp.bool_)
