@@ -199,9 +199,13 @@ def _promoted(x: Value, y: Value) -> Value:
 @cache
 def _promotion(x: Value, x_weak: bool, y: Value, y_weak: bool) -> tuple[Value, bool]:
     struct: Any = jax.ShapeDtypeStruct
-    out: Value = jax.eval_shape(
-        lambda a, b: jnp.where(True, a, b), struct((), x, weak_type=x_weak), struct((), y, weak_type=y_weak)
-    )
+    try:
+        out: Value = jax.eval_shape(
+            lambda a, b: jnp.where(True, a, b), struct((), x, weak_type=x_weak), struct((), y, weak_type=y_weak)
+        )
+    except ValueError:  # under `jax_numpy_dtype_promotion="strict"`
+        title = f"the elements of a list of the lane must have one type, not {x} and {y}"
+        raise Refusal("PCB304", title, helps=("convert one of them, or allow JAX to promote types",)) from None
     return out.dtype, out.weak_type
 
 

@@ -127,9 +127,44 @@ def asked_as_a_whole(n):
     return len(rows[0]), rows[0] == rows[1], [sorted(r.keys()) for r in rows], [sum(r.values()) for r in rows]
 
 
+def updated(n):
+    rows = rows_of(n)
+    first = rows[0]
+    for r in rows:
+        r.update(qty=r["id"], id=r["qty"], both=r["qty"] + r["id"])
+        r.update({"tags": [n], "text": r["name"] * 2})
+        r["tags"].append(r["id"])
+    return [(r["qty"], r["id"], r["both"], r["tags"], r["text"]) for r in rows], first["both"]
+
+
+def before_they_are_stored(n):
+    rows = []
+    for k in range(n + 1):
+        row = {"id": k}
+        if k % 2:
+            row["odd"] = True
+        rows.append(row)
+    return sum(1 for r in rows if r.get("odd")), [("odd" in r) for r in rows]
+
+
+def by_a_key(n):
+    by = {r["id"]: r for r in rows_of(n)}
+    by[n % 3]["chosen"] = n
+    return [r.get("chosen") for r in by.values()]
+
+
+def rows_in_late_keys(n):
+    rows = rows_of(n)
+    for r in rows:
+        r["inner"] = {"k": n}
+    for r in rows:
+        r["inner"]["m"] = r["id"] + n
+    return [r["inner"]["m"] * 10 + r["inner"]["k"] for r in rows]
+
+
 PROGRAMS = (
     totals, of_displays, on_some_ways, caught, filled, lists_in_late_keys, by_another_name, made_at_two_places,
-    in_groups, grades, asked_as_a_whole,
+    in_groups, grades, asked_as_a_whole, updated, before_they_are_stored, by_a_key, rows_in_late_keys,
 )  # fmt: skip
 
 

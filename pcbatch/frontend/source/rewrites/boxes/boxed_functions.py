@@ -31,6 +31,7 @@ from pcbatch.frontend.source.tree import Node
 
 CHANGED = "PCB330"  # the code of changes of objects that have several names
 IDENTITY = "PCB305"  # that of questions which object it is, and of others
+UNLIKE = frozenset({"PCB301", "PCB303", "PCB304"})  # those of values without a common type, and of keys that lack
 ASKED = -1  # in place of the number of objects around one that changes: a comparison asks for it
 MOST_AROUND = 3
 WHY = "it gets a list, a dict or a set that has several names"
@@ -105,9 +106,11 @@ def boxes_wanted(helpers: Helpers, *errors: CompileError | None) -> Decisions:
     around = 1 + max((before.get(loc, -1) for loc in places), default=-1) if places <= set(before) else 0
     asked = {(one.primary.loc, ASKED) for one in found if one.code == IDENTITY and one.primary is not None}
     seeds = helpers.decisions.boxed | {(loc, around) for loc in places} | asked
-    if helpers.decisions.forgetful:  # a call that is made anew gives a new object
+    if helpers.decisions.forgetful or not helpers.entry:  # a call that is made anew gives a new object
         return NONE
-    if not helpers.entry or seeds == helpers.decisions.boxed or around > MOST_AROUND:
+    if seeds == helpers.decisions.boxed and not UNLIKE.isdisjoint(one.code for one in found):
+        seeds |= _late_stores(helpers)
+    if seeds == helpers.decisions.boxed or around > MOST_AROUND:
         return NONE
     if (functions := _solved(helpers, seeds)) is None:
         return NONE
@@ -129,6 +132,14 @@ def write_boxes(unit: Unit) -> Node:
 
 
 def _solved(helpers: Helpers, seeds: Seeds) -> BoxedFunctions | None:
+    flow = _flow(helpers)
+    try:
+        return None if flow is None else BoxedFunctions(flow, seeds)
+    except CannotBox:
+        return None
+
+
+def _flow(helpers: Helpers) -> Flow | None:
     def found(obj: object) -> FunctionType | None:
         target = helpers.batched(obj)
         if target is not None:
@@ -136,11 +147,23 @@ def _solved(helpers: Helpers, seeds: Seeds) -> BoxedFunctions | None:
         return obj if isinstance(obj, FunctionType) and is_user_code(obj.__code__) else None
 
     (entry,) = helpers.entry
-    flow = analysed(entry, found)
-    try:
-        return None if flow is None else BoxedFunctions(flow, seeds)
-    except CannotBox:
-        return None
+    return analysed(entry, found)
+
+
+def _late_stores(helpers: Helpers) -> Seeds:
+    """The places at which dicts by name get keys that they lack at some of the places that make them."""
+    if (flow := _flow(helpers)) is None:
+        return frozenset()
+    parts = [(body, part) for body in flow.bodies.values() for part in gast.walk(body.tree)]
+    return frozenset((locate(body.scope.fn).source.loc(part), 0) for body, part in parts if _is_late(flow, part))
+
+
+def _is_late(flow: Flow, node: Node) -> bool:
+    match node:
+        case gast.Subscript(value=row, slice=gast.Constant(value=str() as key), ctx=gast.Store()) if id(row) in flow.of:
+            value = flow.of[id(row)].found()
+            return bool(value.sites) and _can_be(value) and key in _names(flow, value)[1]
+    return False
 
 
 def _can_be(value: Object) -> bool:

@@ -127,6 +127,10 @@ def _method(flow: Flow, node: Node, scope: Scope) -> Object:
     flow.receivers[id(node)] = receiver
     if classes := flow.earlier.methods.get(id(node)):
         return user_objects.of_user(flow, receiver, classes, node, scope)
+    for key, value in (pairs := known.updates(node)).items():
+        receiver.part(key).unite(flow.value(value, scope))
+    if pairs:
+        return Object()
     named = {one.arg: flow.value(one.value, scope) for one in node.keywords}
     args = [flow.value(arg, scope) for arg in node.args]
     if any(isinstance(arg, gast.Starred) for arg in node.args) or not named.keys() <= {

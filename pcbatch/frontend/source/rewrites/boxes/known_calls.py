@@ -9,7 +9,10 @@ import heapq
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 
+import gast
+
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
+from pcbatch.frontend.source.tree import Node
 
 NUMBERS = frozenset(
     (abs, all, any, bin, bool, callable, chr, complex, divmod, float, format, hash, hex, int, isinstance, len, oct, ord)
@@ -35,6 +38,19 @@ UNITED = frozenset(("union", "intersection", "difference", "symmetric_difference
 HEAPS = {heapq.heappush, heapq.heappushpop, heapq.heapreplace, heapq.heappop, bisect.insort, bisect.insort_left}
 HEAPS |= {bisect.insort_right}
 SELECTED = frozenset((heapq.nlargest, heapq.nsmallest))
+
+
+def updates(node: Node) -> dict[str, Node]:
+    """Return the values that `d.update(a=x, b=y)`, or `d.update({"a": x, "b": y})`, stores under literal keys; none for
+    other calls."""
+    match node:
+        case gast.Call(func=gast.Attribute(attr="update"), args=[], keywords=keywords):
+            pairs = [(one.arg, one.value) for one in keywords]
+        case gast.Call(func=gast.Attribute(attr="update"), args=[gast.Dict(keys=keys, values=values)], keywords=[]):
+            pairs = [(getattr(key, "value", None), value) for key, value in zip(keys, values, strict=True)]
+        case _:
+            return {}
+    return dict(pairs) if all(isinstance(key, str) for key, _ in pairs) else {}
 
 
 def is_numeric(function: object) -> bool:

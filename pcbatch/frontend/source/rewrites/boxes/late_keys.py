@@ -17,8 +17,9 @@ import gast
 from pcbatch.data.objects.boxes.classes import field_of
 from pcbatch.data.objects.boxes.late_items import item_there, item_to_store
 from pcbatch.frontend.source.rewrites.boxes.box_facts import NeedsWhole, is_display, is_simple
+from pcbatch.frontend.source.rewrites.boxes.known_calls import updates
 from pcbatch.frontend.source.rewrites.boxes.objects import Object
-from pcbatch.frontend.source.tree import Node, attribute, compare, constant, read_of, supported
+from pcbatch.frontend.source.tree import Node, attribute, compare, constant, load, read_of, supported, target_of
 
 if TYPE_CHECKING:
     from pcbatch.frontend.source.rewrites.boxes.writer import Writer
@@ -63,6 +64,22 @@ def augmented(w: Writer, node: Node) -> Node:
     now = w.subscript(read_of(target), target)
     new = gast.copy_location(gast.BinOp(left=now, op=node.op, right=w.read(node.value)), node)
     return assigned(w, node, target, new)
+
+
+def stores_of(w: Writer, node: Node) -> list[Node]:
+    """Return the stores that `row.update(a=x, b=y)` makes in a dict by name, to be written; none for others."""
+    if not isinstance(node, gast.Expr) or not (pairs := updates(node.value)):
+        return []
+    row = node.value.func.value
+    if w.box_of(row) not in w.names or not is_simple(row):
+        return []
+    values, stores = list[Node](), list[Node]()  # all values are evaluated before the first is stored
+    for key, value in pairs.items():
+        name = w.new_name("value")
+        values.append(gast.Assign(targets=[target_of(name, value)], value=value, type_comment=None))
+        place = gast.copy_location(gast.Subscript(value=row, slice=constant(key, node), ctx=gast.Store()), node)
+        stores.append(gast.Assign(targets=[place], value=load(name, value), type_comment=None))
+    return [gast.copy_location(one, node) for one in (*values, *stores)]
 
 
 def contains(w: Writer, row: Object, node: Node) -> Node:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import gast
 
-from pcbatch.data.objects.boxes.late_items import item_there
+from pcbatch.data.objects.boxes.late_items import item_there, item_to_store
 from pcbatch.frontend.source.rewrites.boxes import late_keys
 from pcbatch.frontend.source.rewrites.boxes.box_facts import CannotBox, is_quiet, is_simple
 from pcbatch.frontend.source.tree import Node, constant, is_supported, load, read_of, target_of, with_fields
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def statements(w: Writer, nodes: list[Node]) -> list[Node]:
     """Write some statements; where a choice or a call gives the object that one changes, that has a name first."""
+    nodes = [one for node in nodes for one in late_keys.stores_of(w, node) or [node]]
     return [one for node in nodes for one in (_in_order(w, node) or _with_name(w, _statement(w, node)))]
 
 
@@ -138,7 +139,9 @@ def _with_name(w: Writer, node: Node) -> list[Node]:
     match node:
         case gast.Expr(value=gast.Call(func=gast.Attribute() as place)):
             method = True
-        case gast.Assign(value=gast.Call(func=gast.Attribute() as place)):
+        case gast.Assign(value=gast.Call(func=gast.Attribute() as place)) if not is_supported(
+            node.value, item_to_store
+        ):
             method = True
         case gast.AugAssign(target=place) | gast.Assign(targets=[place]) | gast.Delete(targets=[place]):
             method = False
@@ -152,8 +155,11 @@ def _with_name(w: Writer, node: Node) -> list[Node]:
     named = named or isinstance(root, gast.IfExp) or is_supported(root, item_there)
     if not isinstance(root, gast.IfExp | gast.Call) or not path or not named:
         return [node]
-    if isinstance(node, gast.Assign) and not method and not is_simple(node.value):
-        raise CannotBox(node)
+    first = list[Node]()
+    if isinstance(node, gast.Assign) and not method and not is_simple(node.value):  # it is evaluated before the target
+        value = w.new_name("value")
+        first = [gast.Assign(targets=[target_of(value, node)], value=node.value, type_comment=None)]
+        node = with_fields(node, value=load(value, node))
     name = w.new_name("held")
     new = load(name, root)
     for part in reversed(path):
@@ -163,7 +169,7 @@ def _with_name(w: Writer, node: Node) -> list[Node]:
         changed = with_fields(node, value=with_fields(node.value, func=new))
     else:
         changed = with_fields(node, **({"target": new} if isinstance(node, gast.AugAssign) else {"targets": [new]}))
-    return [gast.copy_location(given, node), changed]
+    return [*(gast.copy_location(one, node) for one in first), gast.copy_location(given, node), changed]
 
 
 def _place(w: Writer, target: Node) -> Node:
