@@ -46,7 +46,7 @@ class Prices:
         transcendental_element: Of one in an operation such as `exp`.
         part: Of an element that is read from a place known while compiling.
         access: Of a load or a store of a part of an array, at a place of the lane's.
-        moved: Of an element of such a part.
+        moved: Of an element of such a part of an array of integers or flags.
         product: Of a unit of `cost.py` in products, and in what is made of them.
         hashed: Of a word of random bits.
         compared: Of an element in a sort, each time that runs of elements are merged.
@@ -68,9 +68,9 @@ class Prices:
 
 
 # In native code for one lane, numbers stay in registers of the processor, and whole visits in its cache.
-ALONE = Prices(0.05, 10.5, 0.3, 0.3, 1.8, 0.1, 1.0, 0.3, 0.15, 8.5, 0.15, 30.0)
+ALONE = Prices(0.05, 10.5, 0.3, 0.05, 1.8, 0.1, 1.0, 0.1, 0.15, 8.5, 0.04, 15.0)
 # Lanes together compute with vectors, and look up places of their own by gathers and scatters.
-TOGETHER = Prices(0.07, 3.5, 0.09, 0.09, 4.0, 0.02, 0.5, 0.09, 0.065, 4.3, 0.15, math.nan)
+TOGETHER = Prices(0.07, 3.5, 0.09, 0.09, 4.0, 0.02, 0.5, 2.0, 0.065, 4.3, 0.3, math.nan)
 
 
 def lane_time(op: object, types: Any, prices: Prices) -> float:
@@ -103,7 +103,8 @@ def _equation(eqn: Any, prices: Prices) -> float:
     if name in ("sort", "top_k"):
         return prices.compared * largest * max(1.0, math.log2(max(1.0, largest)))
     if name in WRITES_PART:
-        return prices.access + prices.moved * size(eqn.invars[WRITES_PART[name]])
+        written = eqn.invars[WRITES_PART[name]]
+        return prices.access + _moved(written, prices) * size(written)
     inner = [] if name in EXPENSIVE else [jaxpr_time(each, prices) for each in inner_jaxprs(eqn)]
     match name:
         case "scan":
@@ -120,7 +121,7 @@ def _equation(eqn: Any, prices: Prices) -> float:
         return prices.hashed * largest
     if name in READS_PART:
         read = sum(map(size, eqn.outvars))
-        return prices.access + read * prices.moved if size(eqn.invars[0]) > 1 else prices.operation
+        return prices.access + read * _moved(eqn.invars[0], prices) if size(eqn.invars[0]) > 1 else prices.operation
     if name in EXPENSIVE or name == "dot_general":
         return equation_cost(eqn) * prices.product
     if name in TRANSCENDENTAL:
@@ -131,6 +132,11 @@ def _equation(eqn: Any, prices: Prices) -> float:
 def _elements(count: float, prices: Prices, whole: bool) -> float:
     """The time of one operation on arrays of so many elements, all of them `whole` numbers or flags or not."""
     return prices.operation if count <= 1 else count * (prices.whole if whole else prices.element)
+
+
+def _moved(part: Any, prices: Prices) -> float:
+    """The time of an element of a part that is read or written."""
+    return prices.moved if _has_whole(part) else prices.element
 
 
 def _has_whole(value: Any) -> bool:
