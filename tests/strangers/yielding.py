@@ -95,3 +95,21 @@ def parts_of_a_choice(n, m):
     key, value = text.split("=") if "=" in text else (text, "")
     first, *rest = (n, m, 3) if n > 1 else [m]
     return key + value, first, sum(rest)
+
+
+class Pair:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __add__(self, other):
+        return Pair(self.x + other.x, self.y + other.y)
+
+    def __iter__(self):
+        yield self.x
+        yield self.y
+
+
+@row((1, 2), (4, 1))
+def sums_of_objects_with_elements(n, m):
+    whole = sum([Pair(1, n), Pair(m, 2)], Pair(0, 5))
+    return whole.x, whole.y, list(enumerate(whole, n)), list(islice(Pair(n, m), 1))

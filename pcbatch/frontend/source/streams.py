@@ -295,6 +295,19 @@ def takes_elements(unit: Unit, node: Node, target: Any) -> bool:
     return any(target is one for one in takers)
 
 
+def iterables_of(unit: Unit, node: Node) -> list[Node]:
+    """Return the arguments of which a call takes elements: not the start of `sum`, nor the function of `map`."""
+    if consumer(unit, node) is not None:
+        return [source(unit, node)]
+    match lazy(unit, node):
+        case "islice" | "enumerate" | "accumulate":
+            return list(node.args[:1])
+        case name if name in COUNTED:
+            return []
+        case name:
+            return list(node.args[name in CALLING :])
+
+
 def expands(unit: Unit, node: Node) -> bool:
     """Whether a comprehension, or a consumer of a stream, becomes a loop.
 

@@ -53,3 +53,14 @@ def test_bools_are_refused() -> None:
 
     with pytest.raises(pcbatch.CompileError, match="make them integers"):
         pcbatch.batch(spread)(np.array([1, 7]))
+
+
+def test_means_of_known_lists_are_rounded_once() -> None:
+    """XLA divides by a known number of data with its reciprocal, which rounds twice."""
+
+    def means(n: Any) -> Any:
+        return statistics.mean([n, 2, 3]), statistics.mean([n, 2, 3, 4, 5, 6, 8]), statistics.fmean((n, 1, 5))
+
+    found = pcbatch.batch(means)(np.arange(1, 9))
+    for k, n in enumerate(range(1, 9)):
+        assert [column[k] for column in np.asarray(found)] == [np.float32(mean) for mean in means(n)]

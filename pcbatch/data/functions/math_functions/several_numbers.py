@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 
@@ -18,6 +19,7 @@ from pcbatch.data.functions.math_functions.arguments import real, require_range,
 from pcbatch.data.functions.math_functions.integers import exact_product
 from pcbatch.data.functions.python_numbers import finfo, mul
 from pcbatch.data.origins import Origin, Tracer, kind_of, note
+from pcbatch.data.rounding import once, to_float
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_range import LaneRange
 from pcbatch.data.sequences.list_reductions import exact_sum
@@ -209,20 +211,24 @@ def mean(data: Value) -> Value:
         total: Value = exact_sum("statistics.mean", items.astype(jnp.promote_types(items.dtype, np.int32)))
     else:
         total = _compensated(items.astype(float))
-    return note(total.astype(float) / size, Origin.UNKNOWN)
+    return note(once(operator.truediv, "/", to_float(total), size), Origin.UNKNOWN)
 
 
 def fmean(data: Value) -> Value:
     """The function `statistics.fmean`, without weights."""
     items = floats("statistics.fmean", data)
-    return _compensated(items) / _some("fmean", data)
+    return once(operator.truediv, "/", _compensated(items), _some("fmean", data))
 
 
 def _some(name: str, data: Value) -> Value:
     """Return the number of data; the lane raises StatisticsError, a ValueError, where there are none."""
     size = _size(data)
     require(size > 0, "ValueError", f"{name} requires at least one data point")
-    return jnp.maximum(size, 1)
+    return _at_least_one(size)
+
+
+def _at_least_one(size: Index) -> Index:
+    return max(size, 1) if isinstance(size, int) else jnp.maximum(size, 1)
 
 
 def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Value]:
@@ -238,7 +244,7 @@ def variance_of(name: str, less: int, root: bool = False) -> Callable[..., Value
         if kind_of(items.dtype) is bool:
             title = f"the {name} of bools may be a bool in `statistics`"
             raise Refusal("PCB306", title, helps=("make them integers: `[int(value) for value in values]`",))
-        result = _squares(items, size, center) / jnp.maximum(size - less, 1)
+        result = once(operator.truediv, "/", _squares(items, size, center), _at_least_one(size - less))
         if root:
             return jnp.sqrt(result)
         return note(result, Origin.UNKNOWN) if _is_integers(items) else result

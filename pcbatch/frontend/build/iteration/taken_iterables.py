@@ -21,6 +21,7 @@ from pcbatch.frontend.source.streams import (
     IN_PLACE,
     becomes_list,
     has_own,
+    iterables_of,
     of_container,
     takes_elements,
 )
@@ -101,7 +102,7 @@ def _taken_whole(unit: Unit, node: Node, target: object) -> list[Node]:
         case gast.Compare(ops=[gast.In() | gast.NotIn()]):
             return list(node.comparators)
         case gast.Call() if takes_elements(unit, node, target):
-            return list(node.args)
+            return iterables_of(unit, node)
     return []
 
 
