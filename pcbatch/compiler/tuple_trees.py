@@ -35,7 +35,8 @@ def tuples_wanted(inferred: Inferred, displays: Displays | None, decided: Decisi
     pairs = [(objects_of(one.first), objects_of(one.second)) for one in inferred.conflicts.values()]
     pairs += [(objects_of(a), objects_of(b)) for each in inferred.unlike.values() for a, b in each]
     errors = (each for error in inferred.errors.values() for each in (error, error.__cause__))
-    pairs += [tuple(map(_of_values, error.values)) for error in errors if isinstance(error, UnlikeError)]
+    unlike = [error for error in errors if isinstance(error, UnlikeError)]
+    pairs += [tuple(map(_of_values, pair)) for error in unlike for pair in (error.values, error.whole) if pair]
     meeting = [found for one, other in pairs for found in _meeting(one, other) if found]
     # None meets all: a tuple that grows where None was is in others of its kind.
     meeting = meeting or [found for pair in pairs for whole in pair for found in _nested(whole, ())]

@@ -40,9 +40,11 @@ class UnlikeError(OfObjects):
 
     Attributes:
         path: where they are in the elements, which are tuples.
+        whole: these tuples; nothing where the elements are none.
     """
 
     path: tuple[int, ...] = ()
+    whole: tuple[Value, ...] = ()
 
     def __init__(self, a: Value, b: Value) -> None:
         title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
@@ -50,6 +52,12 @@ class UnlikeError(OfObjects):
         special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
         super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
         self.values = (_as_stored(a), _as_stored(b))  # for views those in whose columns they lie, which outlast a trace
+
+
+    def inside(self, k: int, a: Value, b: Value) -> UnlikeError:
+        """Return this error, noting that the values are the parts `k` of these elements."""
+        self.path, self.whole = (k, *self.path), (_as_stored(a), _as_stored(b))
+        return self
 
 
 def by_identity(code: str, title: str, help: str, *values: Value) -> OfObjects:
