@@ -104,7 +104,7 @@ def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Valu
         try:
             pairs.append(unify(x, a_lead, y, b_lead))
         except UnlikeError as unlike:
-            raise unlike.inside(k, a, b)
+            raise unlike.inside(k, a, b) from None
     return jax.tree.unflatten(a_tree, [x for x, _ in pairs]), jax.tree.unflatten(b_tree, [y for _, y in pairs])
 
 

@@ -30,21 +30,21 @@ _SPECIAL = {  # by what is unlike
 
 
 class OfObjects(Refusal):
-    """A refusal that records in place of objects may cure: `values` are those, or hold them."""
+    """A refusal that records in place of objects may cure: `values` are those, or hold them, and `whole` are the tuples
+    or objects of which they are parts."""
 
     values: tuple[Value, ...] = ()
+    whole: tuple[Value, ...] = ()
 
 
 class UnlikeError(OfObjects):
     """Two elements of a list of the lane that have no common type.
 
     Attributes:
-        path: where they are in the elements, which are tuples.
-        whole: these tuples; nothing where the elements are none.
+        path: where they are in the elements, which are tuples or objects.
     """
 
     path: tuple[int, ...] = ()
-    whole: tuple[Value, ...] = ()
 
     def __init__(self, a: Value, b: Value) -> None:
         title = f"the elements of a list of the lane must be alike, not {describe(a)} and {describe(b)}"
@@ -52,7 +52,6 @@ class UnlikeError(OfObjects):
         special = _SPECIAL.get(kinds, _PATHS if "dict" in kinds and kinds & {"str", "number", "list"} else None)
         super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
         self.values = (_as_stored(a), _as_stored(b))  # for views those in whose columns they lie, which outlast a trace
-
 
     def inside(self, k: int, a: Value, b: Value) -> UnlikeError:
         """Return this error, noting that the values are the parts `k` of these elements."""

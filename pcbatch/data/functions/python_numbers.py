@@ -21,6 +21,7 @@ from pcbatch.data.container import as_lane_list
 from pcbatch.data.functions import number_checks
 from pcbatch.data.functions.math_functions import integers, reals
 from pcbatch.data.functions.math_functions.integers import magnitude, unsigned
+from pcbatch.data.objects.tuples.operands import is_atom, number_of, plain_operands
 from pcbatch.data.origins import Origin, Tracer, both, kind_of, note, number, origin_of, source_of
 from pcbatch.data.rounding import exact_product, once
 from pcbatch.data.sequences import list_reductions
@@ -31,6 +32,7 @@ from pcbatch.errors import Refusal
 # Operations belong to the user's line, in the tracebacks and the metadata of JAX as well.
 jax.extend.source_info_util.register_exclusion(__file__)
 
+EQUALITIES = frozenset({"==", "!="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 BOOLS_HELP = "to count write `int(a) + int(b)`; for a bool of two bools write `a | b`, `a & b` or `a ^ b`"
 NEGATIVE_POWER = "an integer to a negative power is a float: write `2.0 ** n` for `2 ** n`"
@@ -158,6 +160,8 @@ def _arithmetic(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Val
 
 
 def _with_origin(op: Callable[[Value, Value], Value], sign: str, a: Value, b: Value) -> Value:
+    if sign not in EQUALITIES:
+        a, b = plain_operands(sign, a, b)
     a, b = _as_operand(a, sign, b), b if sign == "**" else _as_operand(b, sign, a)  # a power may be odd
     result = number_checks.binary(partial(once, op, sign), sign, a, b)
     if isinstance(result, Tracer) and result.shape == ():
@@ -216,6 +220,8 @@ def _with_sign(sign: str, result: Value, a: Value, b: Value) -> Value:
 
 
 def _unary(op: Callable[[Value], Value], sign: str, a: Value) -> Value:
+    if is_atom(a):
+        a = number_of(a, sign)
     if not isinstance(a, Tracer):
         return op(a)
     origin = origin_of(a) if is_bool(a) else source_of(a)

@@ -13,7 +13,7 @@ import copy
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -34,7 +34,7 @@ from pcbatch.data.objects.ref_type import MADE_TABLE, RefType
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.schema import field_names
 from pcbatch.data.objects.tables import WantsCopies
-from pcbatch.data.objects.tuples.atoms import as_record, mixed_fields
+from pcbatch.data.objects.tuples.atoms import as_record, may_mix, mixed_fields
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import number
 from pcbatch.data.sequences.lane_list import LaneList
@@ -92,8 +92,8 @@ class MadeSchema:
         cls, field = place
         heap = _heap_in_use()
         name = f"{self.classes[cls].cls.__name__}.{self.classes[cls].fields[field]}"
-        value = _field(value, name)
-        rows = heap.lists[cls]
+        rows, of_field = heap.lists[cls], self.classes[cls].fields[field]
+        value = _field(as_record(value) if of_field in self.classes[cls].mixed else value, name)
         if isinstance(rows._columns, Unset):
             return  # nothing was made: no lane gets here
         here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
@@ -105,6 +105,9 @@ class MadeSchema:
         try:
             put_field(rows, row, field, value)
         except Refusal as unlike:
+            if may_mix(rows._columns[field], value):
+                one = self.classes[cls]
+                raise WantsRecords(frozenset({replace(one, mixed=one.mixed | {of_field})})) from None
             raise _unlike_fields(name, unlike, value) from unlike
 
     def changing(self, places: list[tuple[int, int]], levels: Iterable[bool]) -> AbstractContextManager[None]:
@@ -324,7 +327,7 @@ def _record(value: Value) -> Ref:
     try:
         rows.append_record(fields or (jnp.int8(0),), type(value).__qualname__)
     except Refusal as unlike:
-        if more := mixed_fields(type(value), rows.columns, fields):
+        if more := mixed_fields(names, rows.columns, fields):
             raise WantsRecords(frozenset({MadeClass(type(value), names, more)})) from None
         raise _unlike_fields(f"the fields of {type(value).__name__}", unlike, fields) from unlike
     ref = Ref(row * len(schema.classes) + cls, RefType(MADE_TABLE, schema, (cls,), False))

@@ -255,7 +255,7 @@ class _Inference:
         except Exception as error:  # the user's own, or JAX's: shown at the line if it stays to the end
             if isinstance(error, OfObjects) and (objects := on_cycle(error.values)):  # which JAX cannot flatten
                 self.inferred.wants |= Decisions(made=classes_of_objects(objects))
-            elif isinstance(error, OfObjects) and (classes := classes_in(error.values)):
+            elif isinstance(error, OfObjects) and (classes := classes_in(error.values) or classes_in(error.whole)):
                 self.inferred.wants |= Decisions(made=classes, tables=packed_in(error.values))
             elif isinstance(error, Refusal):
                 self.inferred.wants |= error.wants

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from pcbatch.data.aliasing import CAPTURED, of_result
+from pcbatch.data.columns import one_level
 from pcbatch.data.objects.made import (
     FIELD_HELP,
     NeedsHeap,
@@ -19,12 +20,14 @@ from pcbatch.data.objects.made import (
     with_heap,
     without_heap,
 )
-from pcbatch.data.objects.made_classes import MadeClass, classes_in, nests
+from pcbatch.data.objects.made_classes import MadeClass, classes_in, is_user_record, nests
 from pcbatch.data.objects.made_existing import captured_record, existed_before, refuse_existing
 from pcbatch.data.objects.made_fields import HeapUse
 from pcbatch.data.objects.packed import packed_in
+from pcbatch.data.objects.schema import field_names
 from pcbatch.data.objects.tables import WantsCopies
-from pcbatch.data.objects.tuples.atoms import mixed_fields
+from pcbatch.data.objects.tuples.atoms import kind_of_part, mixed_fields
+from pcbatch.data.optional import Optional
 from pcbatch.errors import Refusal
 from pcbatch.ir.cfg import Call, Function
 from pcbatch.ir.ops import Prim
@@ -133,8 +136,8 @@ def _mixed(old: Abstract, new: Abstract) -> frozenset[MadeClass]:
     """The classes of tuples with the fields in which texts or numbers meet what is none of their kind."""
     found: set[MadeClass] = set()
     for one, a, b in zip(made_schema().classes, _example(old), _example(new), strict=True):
-        if more := mixed_fields(one.cls, a.columns, b.columns):
-            found.add(replace(one, mixed=more))
+        if more := mixed_fields(one.fields, a.columns, b.columns):
+            found.add(replace(one, mixed=one.mixed | more))
     return frozenset(found)
 
 
@@ -145,17 +148,33 @@ def _heap_type(classes: int) -> Abstract:
 
 def wanted(old: Abstract, new: Abstract, error: JoinError) -> frozenset[MadeClass]:
     """Return the classes that have to be records made in lanes, so that two types may have one that covers both."""
-    if error.kind not in ("made", "structure", "levels"):
+    if error.kind not in ("made", "structure", "levels", "value"):
         return frozenset()
     examples = [_example(value) for value in (old, new)]
     one, other = map(classes_in, examples)
+    if error.kind == "value" and not _mix(*examples):
+        return frozenset()
     nested = error.kind == "made" and one and other
     several = one != other or len({made.cls for made in one}) > 1
     differ = error.kind != "made" and one and other and (several or any(map(nests, examples)))
     with_made = (one or other) and any(_mentions_made(value.tree) for value in (old, new))
-    if nested or differ or with_made:
+    if nested or differ or with_made or (one and _mix(*examples)):
         return frozenset((one | other) - set(made_schema().classes))
     return frozenset()
+
+
+def _mix(a: Any, b: Any) -> bool:
+    """Return whether objects of one class, at one place of two values, have a text and a number in a field."""
+    if type(a) is type(b) and is_user_record(type(a)):
+        pairs = [(getattr(a, name, None), getattr(b, name, None)) for name in field_names(type(a), a)]
+        return any({_kind(one), _kind(other)} == {"text", "number"} or _mix(one, other) for one, other in pairs)
+    (xs, tree), (ys, _) = one_level(a), one_level(b)
+    return tree is not None and len(xs) == len(ys) and any(map(_mix, xs, ys))
+
+
+def _kind(part: Any) -> str | None:
+    part = part.value if isinstance(part, Optional) else part
+    return "number" if isinstance(part, ArrayType) else kind_of_part(part)
 
 
 def packed_among(old: Abstract, new: Abstract) -> frozenset[int]:

@@ -18,7 +18,7 @@ from typing import Any
 from pcbatch.data.columns import Unset
 from pcbatch.data.objects.made import made_schema
 from pcbatch.data.objects.tuples.atoms import kind_of_part
-from pcbatch.data.objects.tuples.classes import TupleValue
+from pcbatch.data.objects.tuples.classes import AtomValue, TupleValue
 from pcbatch.data.objects.tuples.mixed import ATOM, Elements, Pattern, as_mixed
 from pcbatch.data.optional import Optional
 from pcbatch.data.sequences.lane_list import LaneList
@@ -38,7 +38,7 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
 
     `split` is the same program with live ranges split, for which types were inferred.
     """
-    if not any(issubclass(one.cls, TupleValue) for one in made_schema().classes):
+    if not any(issubclass(one.cls, TupleValue | AtomValue) for one in made_schema().classes):
         return source
     patterns = {place: pattern for place, pattern in _patterns(split, inferred) if pattern is not None}
     params = {

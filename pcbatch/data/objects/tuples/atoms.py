@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -65,13 +65,12 @@ def kind_of_part(part: Value) -> str | None:
     return "number" if part is not None and jax.tree_util.all_leaves([part]) else None
 
 
-def mixed_fields(cls: type, columns: Value, fields: Value) -> frozenset[str]:
-    """Return the fields of a class of tuples where a text or a number meets what is none of its kind: one of `fields`
-    meets the column of those that are there."""
-    if not issubclass(cls, TupleValue) or isinstance(columns, Unset) or isinstance(fields, Unset):
+def mixed_fields(names: Sequence[str], columns: Value, fields: Value) -> frozenset[str]:
+    """Return the fields of a class, of these names, where a text or a number meets what is none of its kind: one of
+    `fields` meets the column of those that are there."""
+    if isinstance(columns, Unset) or isinstance(fields, Unset):
         return frozenset()
-    names = (name for name in cls.pcbatch_items if name not in vars(cls))
-    return frozenset(name for name, a, b in zip(names, columns, fields, strict=True) if may_mix(a, b))
+    return frozenset(name for name, a, b in zip(names, columns, fields, strict=False) if may_mix(a, b))
 
 
 def may_mix(a: Value, b: Value) -> bool:

@@ -67,7 +67,10 @@ def meaning(node: Node, scope: Scope) -> object:
     if isinstance(node, gast.Attribute):
         base = meaning(node.value, scope)
         if isinstance(base, ModuleType):
-            return getattr(base, node.attr, MISSING)
+            try:
+                return getattr(base, node.attr, MISSING)
+            except Exception:  # a `__getattr__` of the module
+                return MISSING
         static = inspect.getattr_static(base, node.attr, None) if isinstance(base, type) else None
         return static.__func__ if isinstance(static, staticmethod) else MISSING
     if not isinstance(node, gast.Name) or scope.find(node.id) is not None:

@@ -1,0 +1,73 @@
+"""Records that stand for texts and numbers, as operands: the value that the operator and the other operand ask for.
+
+token.value * 2         the number; a lane in which it is a text stops, as that is a text in Python
+token.value - 2         the number; a lane in which it is a text raises TypeError, as Python does
+"x" + token.value       the text
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+
+from pcbatch.data.checks import limit, require
+from pcbatch.data.objects.attributes import attribute
+from pcbatch.data.objects.ref_type import is_in, require_present
+from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.classes import AtomValue, NeedsClasses, python_class
+from pcbatch.data.texts.lane_text import LaneText
+from pcbatch.data.values import Value
+
+OF_TEXTS = frozenset({"+", "*", "%"})
+"""Operators that Python has for texts as well."""
+
+
+def is_atom(value: Value) -> bool:
+    """Return whether a value is a reference to a text or a number, and to nothing else."""
+    return isinstance(value, Ref) and all(issubclass(cls, AtomValue) for cls in value.pcbatch_type.types)
+
+
+def plain_operands(sign: str, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return the operands of an operator, with texts and numbers in place of records that stand for them."""
+    if is_atom(a):
+        a = _plain(a, sign, b)
+    return a, _plain(b, sign, a) if is_atom(b) else b
+
+
+def number_of(ref: Ref, sign: str, stops: bool = False) -> Value:
+    """Return the number that a record stands for.
+
+    Args:
+        ref: the record.
+        sign: the operator.
+        stops: whether a lane in which it is a text stops, and does not raise.
+    """
+    return _part(ref, False, sign, stops)
+
+
+def _plain(ref: Ref, sign: str, other: Value) -> Value:
+    if isinstance(other, str | LaneText):
+        return _part(ref, True, sign) if sign != "*" else _part(ref, False, sign)
+    if not (is_atom(other) or jax.tree_util.all_leaves([other])):
+        raise NeedsClasses(f"`{sign}`")
+    return _part(ref, False, sign, sign in OF_TEXTS and (is_atom(other) or sign != "+"))
+
+
+def _part(ref: Ref, text: bool, sign: str, stops: bool = False) -> Value:
+    """The text or the number that a record stands for; a lane with the other one raises or stops."""
+    type_ = ref.pcbatch_type
+    several = len(type_.classes) > 1
+    kinds = zip(type_.classes, map(python_class, type_.types), strict=True)
+    found = [c for c, kind in kinds if (kind is str) is text]
+    found = found if several else list(type_.classes)
+    if len(found) != 1:
+        raise NeedsClasses(f"`{sign}`")
+    require_present(ref, "TypeError", f"unsupported operand type(s) for {sign}: 'NoneType'")
+    if several:
+        holds = is_in(ref, found)
+        if stops:
+            limit(holds, f"`{sign}` of a text that a lane finds among numbers: here it computes with numbers alone")
+        else:
+            require(holds, "TypeError", f"unsupported operand type(s) for {sign}: '{'int' if text else 'str'}'")
+    return attribute(ref.typed(replace(type_, classes=tuple(found), optional=False)), "value")
