@@ -81,7 +81,13 @@ def unify(a: Value, a_lead: Shape, b: Value, b_lead: Shape) -> tuple[Value, Valu
         )
     if type(a) is type(b) is tuple and len(a) != len(b):
         varying = class_for(Varying).varying
-        a, b = varying(a, a_lead), varying(b, b_lead)
+        one, other = varying(a, a_lead), varying(b, b_lead)
+        if one is a and other is b:
+            raise UnlikeError(a, b)
+        try:
+            return unify(one, a_lead, other, b_lead)
+        except UnlikeError as unlike:
+            raise unlike.inside(None, a, b) from None
     a, b = beside(a, a_lead, b), beside(b, b_lead, a)
     if isinstance(a, Stored) and isinstance(b, Stored):
         return a.unified(a_lead, b, b_lead)

@@ -53,9 +53,9 @@ class UnlikeError(OfObjects):
         super().__init__("PCB304", title, helps=(special,) if special else (ALIKE_HELP,))
         self.values = (_as_stored(a), _as_stored(b))  # for views those in whose columns they lie, which outlast a trace
 
-    def inside(self, k: int, a: Value, b: Value) -> UnlikeError:
-        """Return this error, noting that the values are the parts `k` of these elements."""
-        self.path, self.whole = (k, *self.path), (_as_stored(a), _as_stored(b))
+    def inside(self, k: int | None, a: Value, b: Value) -> UnlikeError:
+        """Return this error, noting that the values are the parts `k` of these elements, or some parts of them."""
+        self.path, self.whole = (() if k is None else (k, *self.path)), (_as_stored(a), _as_stored(b))
         return self
 
 

@@ -42,6 +42,7 @@ from pcbatch.data.sequences.indices import checked_index
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
+from pcbatch.data.objects.tuples.displays import displays
 from pcbatch.data.stored import OfObjects
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
@@ -87,9 +88,13 @@ def _part(values: Value, index: Index) -> Value:
 
 def _known_part(values: Value, index: Index, unlike: Refusal) -> Value:
     """The part of a list or tuple whose elements are not alike: Python's own subscription fails at an index of the
-    lane, but objects that a lane has made become records."""
-    if isinstance(unlike, OfObjects) and is_of_lane(list(values)) and classes_in(unlike.values):
-        raise unlike
+    lane, but objects that a lane has made, and tuples of displays, become records."""
+    if isinstance(unlike, OfObjects):
+        if is_of_lane(list(values)) and classes_in(unlike.values):
+            raise unlike
+        if any(type(one) is tuple for one in (*unlike.values, *unlike.whole)) and displays() is not None:
+            unlike.cures |= Cure.ALONG | Cure.LOOP  # those of Python's own error, as a loop may be unrolled
+            raise unlike
     return values[index]
 
 
@@ -124,7 +129,6 @@ def _element(values: Value, index: Index) -> Value:
             value = plain(jax.tree.unflatten(trees[0], [element_at(column, place) for column in columns]))
             # A text is read anew of its column each time, and nothing changes it: it is no copy to look after.
             return value if isinstance(value, LaneText | LaneBytes) else note_value(values, one_of(value, values))
-        return values[index]
     try:
         table = LaneList.from_list(values)
     except Refusal as unlike:

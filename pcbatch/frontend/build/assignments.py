@@ -53,6 +53,8 @@ def assign(b: Builder, targets: Sequence[Node], value: Node) -> None:
     value = lower(b, value)
     if len(targets) > 1:
         value = _once(b, value)
+    elif b.unit.decisions.tuples and isinstance(targets[0], gast.Tuple) and not isinstance(value, gast.Tuple):
+        value = atom(b, value)  # what its parts are may hang on its class, for each of which code is built then
     for target in targets:
         assign_value(b, target, value, listed)
 

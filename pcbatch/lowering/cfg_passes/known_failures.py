@@ -22,6 +22,7 @@ from pcbatch.lowering.cfg_passes.simplify_cfg import drop_unreachable
 from pcbatch.lowering.typing.inferred import Inferred, OpKey, branch_targets
 
 RAISES = (IndexError, KeyError, ZeroDivisionError, ValueError, NoAttribute)  # others may be those of a tracer alone
+OF_NONE = "'NoneType' object is not "  # in front of a TypeError of Python's, of None in place of a tracer
 LIBRARIES = ("/jax/", "/jaxlib/", "/numpy/")  # what they raise is about types and shapes
 
 
@@ -37,7 +38,7 @@ def run(source: CfgProgram, split: CfgProgram, inferred: Inferred) -> CfgProgram
 
 
 def _raises_in_python(error: Exception) -> bool:
-    if type(error) not in RAISES:
+    if type(error) not in RAISES and not (type(error) is TypeError and str(error).startswith(OF_NONE)):
         return False
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and not any(part in frames[-1].filename for part in LIBRARIES)
