@@ -34,6 +34,7 @@ from pcbatch.data.objects.decode import RecordList
 from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.pack import known_records
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.displays import displays
 from pcbatch.data.objects.tuples.parts import has_tuples, unpacked_tuple
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
@@ -42,7 +43,6 @@ from pcbatch.data.sequences.indices import checked_index
 from pcbatch.data.sequences.lane_deque import LaneDeque, LaneQueue, LaneStack
 from pcbatch.data.sequences.lane_list import LaneList
 from pcbatch.data.sequences.lane_tuple import LaneTuple
-from pcbatch.data.objects.tuples.displays import displays
 from pcbatch.data.stored import OfObjects
 from pcbatch.data.texts.lane_bytes import LaneByteArray, LaneBytes
 from pcbatch.data.texts.lane_text import LaneText
