@@ -48,7 +48,7 @@ def number_of(ref: Ref, sign: str, stops: bool = False) -> Value:
 
 def _plain(ref: Ref, sign: str, other: Value) -> Value:
     if isinstance(other, str | LaneText):
-        return _part(ref, True, sign) if sign != "*" else _part(ref, False, sign)
+        return _part(ref, sign != "*", sign)
     if not (is_atom(other) or jax.tree_util.all_leaves([other])):
         raise NeedsClasses(f"`{sign}`")
     return _part(ref, False, sign, sign in OF_TEXTS and (is_atom(other) or sign != "+"))
@@ -57,14 +57,12 @@ def _plain(ref: Ref, sign: str, other: Value) -> Value:
 def _part(ref: Ref, text: bool, sign: str, stops: bool = False) -> Value:
     """The text or the number that a record stands for; a lane with the other one raises or stops."""
     type_ = ref.pcbatch_type
-    several = len(type_.classes) > 1
     kinds = zip(type_.classes, map(python_class, type_.types), strict=True)
     found = [c for c, kind in kinds if (kind is str) is text]
-    found = found if several else list(type_.classes)
-    if len(found) != 1:
+    if len(found) != 1:  # a text alone as well, beside which inference may find a number yet
         raise NeedsClasses(f"`{sign}`")
     require_present(ref, "TypeError", f"unsupported operand type(s) for {sign}: 'NoneType'")
-    if several:
+    if len(type_.classes) > 1:
         holds = is_in(ref, found)
         if stops:
             limit(holds, f"`{sign}` of a text that a lane finds among numbers: here it computes with numbers alone")
