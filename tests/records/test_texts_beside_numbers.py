@@ -160,8 +160,22 @@ def machine_of_two_lengths(n):
     return out
 
 
+def asked(n):
+    tokens = scanned(f"2*{n}+1", Token)
+    xs = [10, 20, 30, 40]
+    return (
+        [token.value in "+-" for token in tokens if token.kind == "op"],
+        [len(token.value) for token in tokens if token.kind == "op"],
+        [xs[token.value] for token in tokens if token.kind == "num"],
+        [f"<{token.value}>" for token in tokens],
+        [isinstance(token.value, int) for token in tokens],
+        [token.value == 2 for token in tokens],
+        [(token.value - 1, 2**token.value, -token.value) for token in tokens if token.kind == "num"],
+    )
+
+
 PROGRAMS = (
-    tuples, objects, named_tuples, in_branches, one_raises, parts_of_an_object, machine, machine_of_two_lengths,
+    asked, tuples, objects, named_tuples, in_branches, one_raises, parts_of_an_object, machine, machine_of_two_lengths,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pcbatch.data.object_parts import fields_in_repr
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.tuples.atoms import leads_to_tuples
 from pcbatch.data.objects.tuples.classes import NeedsClasses
+from pcbatch.data.objects.tuples.operands import is_atom, text_of_atom
 from pcbatch.data.objects.tuples.parts import has_tuples
 from pcbatch.data.optional import Optional
 from pcbatch.data.origins import Origin
@@ -41,6 +42,8 @@ def parts_of_text(value: Value, conversion: int) -> list[Value] | None:
     if isinstance(value, MemberValue):
         return [(_of_member(value, conversion), -1, "")]
     if isinstance(value, Ref) and leads_to_tuples(value):
+        if is_atom(value) and conversion != REPR:
+            return [(text_of_atom(value), -1, "")]
         if not has_tuples(value) or value.pcbatch_type.optional:
             raise NeedsClasses("its text")
         value = tuple(value)

@@ -39,6 +39,7 @@ from pcbatch.data.object_parts import is_plain_object
 from pcbatch.data.objects.questions import RECORDS, own_method
 from pcbatch.data.objects.record_copies import copied, deeply_copied
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.operands import asked_for
 from pcbatch.data.optional import Optional, is_none, narrowed, sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
 from pcbatch.data.own_order import ask_which, has_order, is_told_by_identity, pair
@@ -176,6 +177,7 @@ def _contains(item: Value, container: Value) -> Value:
         container = list(container)
     if isinstance(container, str | LaneText):
         item = sure(item, "'in <string>' requires string as left operand, not NoneType")
+        item = asked_for(item, True, "TypeError", "'in <string>' requires string as left operand, not int")
     if isinstance(container, Ref) and (method := own_method(container, "__contains__")) is not None:
         return of_lane.bool_(substitute(method)(container, item))
     if isinstance(container, str | bytes) and isinstance(item, LaneText | LaneBytes | jax.Array):

@@ -35,6 +35,7 @@ from pcbatch.data.objects.made_classes import classes_in
 from pcbatch.data.objects.pack import known_records
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.tuples.displays import displays
+from pcbatch.data.objects.tuples.operands import asked_for
 from pcbatch.data.objects.tuples.parts import has_tuples, unpacked_tuple
 from pcbatch.data.optional import sure, unwrapped
 from pcbatch.data.origins import Tracer, is_noting, number
@@ -65,6 +66,8 @@ def get_item(value: Value, index: Index) -> Value:
         raise TypeError(f"'{type_name(value)}' object is not subscriptable")
     if not isinstance(value, dict | Entries | DictView):  # whose keys may be None
         index = unwrapped(index)
+    if isinstance(value, list | tuple | Rows):
+        index = asked_for(index, False, "TypeError", "list indices must be integers or slices, not str")
     if isinstance(value, list | tuple):
         return _part(value, index)
     if isinstance(value, EnumType) and isinstance(index, LaneText):
@@ -155,6 +158,7 @@ def slice_(*bounds: Value) -> slice:
 def len_(value: Value, /) -> Value:
     """The builtin `len`, also for the lane's containers."""
     value = sure(value, "object of type 'NoneType' has no len()")
+    value = asked_for(value, True, "TypeError", "object of type 'int' has no len()")
     if (method := users_method(value, "__len__")) is not None:
         return method(value)
     if is_without(value, "__len__"):
