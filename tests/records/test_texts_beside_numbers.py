@@ -171,6 +171,7 @@ def asked(n):
         [isinstance(token.value, int) for token in tokens],
         [token.value == 2 for token in tokens],
         [(token.value - 1, 2**token.value, -token.value) for token in tokens if token.kind == "num"],
+        sorted([int(token.value) for token in tokens if isinstance(token.value, int)]),
     )
 
 
@@ -208,9 +209,27 @@ def less_one(n):
     return tokens[n % 2].value - 1
 
 
-@pytest.mark.parametrize(("program", "status"), [(of_two, 7), (by_two, 7), (less_one, 5)], ids=lambda one: str(one))
+def below(n):
+    tokens = []
+    for k in range(4):
+        tokens.append(Token("num", k + 1) if k % 2 else Token("op", "x"))
+    return tokens[n % 4].value < tokens[(n + 2) % 4].value
+
+
+@pytest.mark.parametrize(
+    ("program", "status"), [(of_two, 7), (by_two, 7), (below, 7), (less_one, 5)], ids=lambda one: str(one)
+)
 def test_a_lane_stops_at_what_only_texts_can(program: Callable[[int], Any], status: int) -> None:
     """A sum or a product of texts is one in Python, so the lane stops; what Python refuses raises."""
     result = pcbatch.batch(program).run(np.array([1, 2]))
     assert result.status.tolist() == [0, status]
     assert np.asarray(result.value)[0] == program(1)
+
+
+def in_order(n):
+    return sorted(token.value for token in scanned(f"2*{n}+1", Token) if token.kind == "num")
+
+
+def test_an_order_of_what_may_be_texts_is_refused() -> None:
+    with pytest.raises(pcbatch.CompileError, match="an order of what may be texts and numbers"):
+        pcbatch.batch(in_order).lower(np.array([1, 2]))

@@ -37,7 +37,7 @@ from pcbatch.data.objects.ref_type import (
 from pcbatch.data.objects.schema import NONE, Pointer
 from pcbatch.data.objects.tables import KnownTable, WantsCopies
 from pcbatch.data.objects.tuples.atoms import as_record, leads_to_tuples
-from pcbatch.data.objects.tuples.parts import equal_plain, has_tuples, part, tuple_fields
+from pcbatch.data.objects.tuples.parts import are_atoms, equal_plain, has_tuples, part, tuple_fields
 from pcbatch.data.origins import number
 from pcbatch.data.own_order import Nested, comparing, fields_of, is_comparing, refuse_own_order
 from pcbatch.data.sequences.lane_iterator import Asked
@@ -206,6 +206,9 @@ class Ref(Joinable):
     def has_no_order(self, other: Ref | None) -> Value:
         """Return whether an order asks for a record of a class that has none, or for None."""
         refuse_own_order(self)
+        if are_atoms(self):
+            help = "put numbers into a list of their own, `[int(x) for x in xs if isinstance(x, int)]`, or texts"
+            raise refused("an order of what may be texts and numbers", help)
         if other is None or (pair := _compared_fields(self, other, "lt")) is None:
             return True
         absent = (self.pcbatch_id < 0) | (other.pcbatch_id < 0)

@@ -21,8 +21,11 @@ from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_numbers import text_of_integer
 from pcbatch.data.values import Value
 
-OF_TEXTS = frozenset({"+", "*", "%"})
+OF_TEXTS = frozenset({"+", "*", "%", "<", "<=", ">", ">="})
 """Operators that Python has for texts as well."""
+
+BESIDE_NUMBERS = frozenset({"*", "%"})
+"""Those of a text and a number."""
 
 
 def is_atom(value: Value) -> bool:
@@ -85,7 +88,7 @@ def _plain(ref: Ref, sign: str, other: Value) -> Value:
         return _part(ref, sign != "*", sign)
     if not (is_atom(other) or jax.tree_util.all_leaves([other])):
         raise NeedsClasses(f"`{sign}`")
-    return _part(ref, False, sign, sign in OF_TEXTS and (is_atom(other) or sign != "+"))
+    return _part(ref, False, sign, sign in OF_TEXTS if is_atom(other) else sign in BESIDE_NUMBERS)
 
 
 def _part(ref: Ref, text: bool, sign: str, stops: bool = False) -> Value:

@@ -75,6 +75,12 @@ def equal_plain(ref: Ref, other: Value) -> Value:
     return number(jnp.asarray(holds)) if holds is not False else False
 
 
+def are_atoms(ref: Ref) -> bool:
+    """Return whether a record stands for a text or a number, and may be either."""
+    types = ref.pcbatch_type.types
+    return len(types) > 1 and all(issubclass(cls, AtomValue) for cls in types)
+
+
 def unpacked_tuple(ref: Ref, count: int) -> list[Value]:
     """Return the elements of a tuple that is unpacked to `count` variables."""
     type_ = ref.pcbatch_type
