@@ -31,7 +31,6 @@ from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import either as either_of
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
-from pcbatch.data.objects.tuples.operands import is_atom, number_of
 from pcbatch.data.optional import Optional, is_none, unwrapped
 from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
 from pcbatch.data.own_order import compared, comparing_elements
@@ -217,7 +216,7 @@ def _any_or_all(values: Value, by: bool) -> Value:
 
 def int_(*args: Value, **options: Value) -> Value:
     """The builtin `int`: a float is truncated, a small integer widened."""
-    args, bases = tuple(_as_number(arg, "int") for arg in args), (*args[1:], *options.values())
+    args, bases = tuple(as_number(arg, "int") for arg in args), (*args[1:], *options.values())
     if args and isinstance(args[0], LaneText | str if any(isinstance(b, jax.Array) for b in bases) else LaneText):
         return integer_of_text(lane_value(args[0]), *args[1:], **options)
     if options or len(args) != 1 or not isinstance(args[0], jax.Array):
@@ -231,7 +230,7 @@ def int_(*args: Value, **options: Value) -> Value:
 
 def float_(*args: Value) -> Value:
     """The builtin `float`, of a real scalar or a text of a lane."""
-    args = tuple(_as_number(arg, "float") for arg in args)
+    args = tuple(as_number(arg, "float") for arg in args)
     if len(args) == 1 and isinstance(args[0], LaneText):
         return float_of_text(args[0])
     if len(args) != 1 or not isinstance(args[0], jax.Array):
@@ -261,12 +260,6 @@ def bool_(*args: Value) -> Value:
         return bool(*args)
     given = truth(args[0])
     return number(given, *args) if isinstance(given, jax.Array) else given
-
-
-def _as_number(value: Value, name: str) -> Value:
-    """A value that is not None; the number of what may be a text or a number."""
-    value = unwrapped(value)
-    return number_of(value, name, stops=True) if is_atom(value) else value
 
 
 def _real_scalar(name: str, value: jax.Array) -> jax.Array:

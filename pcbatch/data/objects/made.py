@@ -13,7 +13,7 @@ import copy
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -89,11 +89,10 @@ class MadeSchema:
     def write(self, place: tuple[int, int], id_: Value, value: Value, back: bool = False) -> None:
         """Store a value in the field of a record, if the record is of the class of this place; `back`: it has been
         read from there."""
-        cls, field = place
-        heap = _heap_in_use()
-        name = f"{self.classes[cls].cls.__name__}.{self.classes[cls].fields[field]}"
-        rows, of_field = heap.lists[cls], self.classes[cls].fields[field]
-        value = _field(as_record(value) if of_field in self.classes[cls].mixed else value, name)
+        (cls, field), heap = place, _heap_in_use()
+        rows, made = heap.lists[cls], self.classes[cls]
+        name = f"{made.cls.__name__}.{made.fields[field]}"
+        value = _field(as_record(value) if made.fields[field] in made.mixed else value, name)
         if isinstance(rows._columns, Unset):
             return  # nothing was made: no lane gets here
         here = id_ % len(self.classes) == cls if len(self.classes) > 1 else True
@@ -106,8 +105,7 @@ class MadeSchema:
             put_field(rows, row, field, value)
         except Refusal as unlike:
             if may_mix(rows._columns[field], value):
-                one = self.classes[cls]
-                raise WantsRecords(frozenset({replace(one, mixed=one.mixed | {of_field})})) from None
+                raise WantsRecords(frozenset({made.mixing(made.fields[field])})) from None
             raise _unlike_fields(name, unlike, value) from unlike
 
     def changing(self, places: list[tuple[int, int]], levels: Iterable[bool]) -> AbstractContextManager[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import jax
@@ -22,6 +22,10 @@ class MadeClass:
     cls: type
     fields: tuple[str, ...]
     mixed: frozenset[str] = frozenset()
+
+    def mixing(self, *fields: str) -> MadeClass:
+        """Return this class with texts and numbers in further fields."""
+        return replace(self, mixed=self.mixed.union(fields))
 
 
 def classes_in(value: Any, test: Callable[[Any], bool] = lambda part: True) -> frozenset[MadeClass]:

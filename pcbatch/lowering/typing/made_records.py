@@ -137,7 +137,7 @@ def _mixed(old: Abstract, new: Abstract) -> frozenset[MadeClass]:
     found: set[MadeClass] = set()
     for one, a, b in zip(made_schema().classes, _example(old), _example(new), strict=True):
         if more := mixed_fields(one.fields, a.columns, b.columns):
-            found.add(replace(one, mixed=one.mixed | more))
+            found.add(one.mixing(*more))
     return frozenset(found)
 
 

@@ -17,6 +17,7 @@ from pcbatch.data.objects.attributes import attribute
 from pcbatch.data.objects.ref_type import is_in, require_present
 from pcbatch.data.objects.reference import Ref
 from pcbatch.data.objects.tuples.classes import AtomValue, NeedsClasses, python_class
+from pcbatch.data.optional import unwrapped
 from pcbatch.data.texts.lane_text import LaneText
 from pcbatch.data.texts.text_numbers import text_of_integer
 from pcbatch.data.values import Value
@@ -49,6 +50,12 @@ def number_of(ref: Ref, sign: str, stops: bool = False) -> Value:
         stops: whether a lane in which it is a text stops, and does not raise.
     """
     return _part(ref, False, sign, stops)
+
+
+def as_number(value: Value, name: str) -> Value:
+    """Return a value that is not None; of what may be a text or a number the number, for the function of a name."""
+    value = unwrapped(value)
+    return number_of(value, name, stops=True) if is_atom(value) else value
 
 
 def asked_for(value: Value, text: bool, exception: str, message: str) -> Value:
