@@ -31,6 +31,7 @@ from pcbatch.data.objects import questions
 from pcbatch.data.objects.decode import either as either_of
 from pcbatch.data.objects.questions import RECORDS
 from pcbatch.data.objects.reference import Ref
+from pcbatch.data.objects.tuples.operands import as_number
 from pcbatch.data.optional import Optional, is_none, unwrapped
 from pcbatch.data.origins import Origin, either, note, number, of_lane, origin_of
 from pcbatch.data.own_order import compared, comparing_elements
@@ -231,10 +232,8 @@ def int_(*args: Value, **options: Value) -> Value:
 def float_(*args: Value) -> Value:
     """The builtin `float`, of a real scalar or a text of a lane."""
     args = tuple(as_number(arg, "float") for arg in args)
-    if len(args) == 1 and isinstance(args[0], LaneText):
-        return float_of_text(args[0])
     if len(args) != 1 or not isinstance(args[0], jax.Array):
-        return float(*args)
+        return float_of_text(args[0]) if args and isinstance(args[0], LaneText) else float(*args)
     return number(to_float(_real_scalar("float", args[0])), *args)
 
 
